@@ -35,8 +35,9 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 
 @pytest.fixture(autouse=True)
 def no_deployment_is_left_behind() -> Iterator[None]:
-    """The environment is as it was, and what was wired from it is forgotten. Whoever started the
-    tests may have a terminal of any width: tables are not folded to it.
+    """Keep the environment as it was, and forget the objects that were wired from it.
+
+    The terminal of the tests may have any width: tables are not folded to it.
     """
     _forget_wiring()
     with mock.patch.dict(os.environ):

@@ -34,18 +34,18 @@ TEXT: Final = "\n".join(PAGES.values())
 
 
 def blocks(language: str) -> list[str]:
-    """The code that is shown in a language."""
+    """Return the code that is shown in a language."""
     return re.findall(rf"^```{language}\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
 
 
 def inline(text: str = TEXT) -> list[str]:
-    """The code that is shown within sentences and tables."""
+    """Return the code that is shown within sentences and tables."""
     prose = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
     return re.findall(r"`((?:[^`\n]|\n(?!\n))+)`", prose)
 
 
 def section(page: str, heading: str) -> str:
-    """The text under a heading, up to the next heading of its level or above."""
+    """Return the text under a heading, up to the next heading of its level or above."""
     found = re.search(rf"^(#+) {re.escape(heading)}\n", PAGES[page], re.MULTILINE)
     assert found, f"{page} has no heading {heading!r}."
     rest = PAGES[page][found.end() :]
@@ -58,17 +58,17 @@ def section(page: str, heading: str) -> str:
 
 
 def _blank(code: re.Match[str]) -> str:
-    """As much text without a heading: in code a `#` begins a comment."""
+    """Return a text of the same length without a heading: in code a `#` begins a comment."""
     return "." * len(code[0])
 
 
 def rows(text: str) -> list[list[str]]:
-    """The cells of each line of its tables, their headings left out."""
+    """Return the cells of each line of a text's tables, without their headings."""
     lines = re.findall(r"^\|(?!-)(.*)\|$(?!\n\|-)", text, re.MULTILINE)
     return [[cell.strip() for cell in line.split("|")] for line in lines]
 
 
 def anchors(page: str) -> set[str]:
-    """The places of a page that a link can lead to."""
+    """Return the places of a page that a link can lead to."""
     headings = re.findall(r"^#+ (.*)$", PAGES[page], re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}

@@ -26,8 +26,8 @@ RING_FIELD = "duetickRing"
 def handler(
     event: dict[str, Any], context: wiring.LambdaContext
 ) -> gateway.Response | dict[str, object]:
-    """Answer an API Gateway REST event or messages of the queue, run a background action, or what a
-    bell rings for.
+    """Answer a request of API Gateway, messages of the queue, a background call, or a bell's
+    ring.
     """
     if RING_FIELD in event:
         return ring(event, context)
@@ -66,7 +66,7 @@ def _take(event: dict[str, Any], context: wiring.LambdaContext) -> dict[str, obj
 
 
 def ring(event: dict[str, Any], context: wiring.LambdaContext) -> gateway.Response:
-    """Claim the row that a bell rings for, and run what that leases."""
+    """Claim the row for which a bell rings, and run the occurrences that the claim leases."""
     from duetick.domain.bells import Ring
 
     ring = Ring.read(event)

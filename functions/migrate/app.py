@@ -86,7 +86,7 @@ def work(request: ResourceEvent, patience: float) -> dict[str, object]:
 
 
 def _move(request: ResourceEvent, end: float) -> None:
-    """Let the trigger that the template names be that of the store."""
+    """Give the store the trigger that the template names."""
     from duetick.core.gone import time_left
     from duetick.core.managed.moving import move
     from duetick.core.managed.trigger import Trigger
@@ -161,7 +161,9 @@ def _count_bells(look: "BellLook", seconds: float) -> None:
 
 
 def _purge_recorded(request: ResourceEvent, end: float) -> dict[str, object]:
-    """Purge. If somebody asks for it, that is recorded: an invocation that goes on names nobody."""
+    """Purge. If an operator asks for it, that is recorded: an invocation that goes on names
+    none.
+    """
     from duetick.core.operations import Asked, record_around
     from duetick.runtime import wiring
 

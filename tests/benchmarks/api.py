@@ -85,7 +85,7 @@ class Api:
 
 
 def measures(api: Api) -> dict[str, Callable[[int], object]]:
-    """Return what is measured: a call, by its number."""
+    """Return the measured calls by name: each takes its number."""
     return {
         "put: create": lambda n: api.call("PUT", f"/schedules/new{n}", BODY),
         "put: other times": lambda n: api.call(

@@ -50,7 +50,7 @@ def measure(url: str) -> dict[str, tuple[float, float]]:
 
 
 def _minutes(store: Store) -> Iterator[tuple[str, tuple[float, float]]]:
-    """One minute's occurrences run, the next one's meet those that still do."""
+    """Run one minute's occurrences, and begin the next minute's while half of them still run."""
     ledger, running = store.ledger, list[Occurrence]()
     claimed = store.index.claim_due(NOON, limit=SCHEDULES)
 
@@ -81,7 +81,7 @@ def _timed(act: Callable[[Occurrence], object], each: Sequence[Occurrence]) -> t
 
 
 def run(checkout: Path, server: Postgres) -> dict[str, list[float]]:
-    """One round of a checkout, in a process of its own."""
+    """Run one round of a checkout in a process of its own."""
     url = fresh_database(server)
     path = [str(checkout / "layers/duetick"), str(HERE)]
     try:

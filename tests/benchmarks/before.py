@@ -59,7 +59,7 @@ CRONS: Final = ("0 12 * * *", "*/5 * * * *", "0 * * * MON-FRI", "0 12 1 * *", "*
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """An answer of dispatch, whose type has different homes."""
+    """An answer of dispatch. Its type has another home in each checkout."""
 
     status: int = 202
     detail: str = '{"status": "accepted"}'
@@ -86,7 +86,7 @@ class Accepting:
 
 
 def measure(url: str, size: int) -> dict[str, Took]:
-    """Each way, on an empty database."""
+    """Measure each way on an empty database."""
     store = open_store(url)
     store.migrate()
     took = dict(_changes(store, size // 10)) | dict(_ticks(store, size // 4))
@@ -96,7 +96,7 @@ def measure(url: str, size: int) -> dict[str, Took]:
 
 
 def _changes(store: "Store", size: int) -> Iterator[tuple[str, Took]]:
-    """A schedule's own changes."""
+    """Measure a schedule's own changes."""
     made = [
         Schedule(f"u{n}", "k", "0 9 * * *", "mail", "send", input={"n": n}) for n in range(size)
     ]
@@ -115,7 +115,7 @@ def _changes(store: "Store", size: int) -> Iterator[tuple[str, Took]]:
 
 
 def _fires(store: "Store", size: int) -> Iterator[tuple[str, Took]]:
-    """One noon claimed, begun and settled; the next minutes by whole ticks."""
+    """Measure one noon claimed, begun and settled, and the next minutes by whole ticks."""
     for n in range(size):
         cron = CRONS[n % 5]
         made = Schedule(
@@ -157,7 +157,7 @@ def _fires(store: "Store", size: int) -> Iterator[tuple[str, Took]]:
 
 
 def _ticks(store: "Store", size: int) -> Iterator[tuple[str, Took]]:
-    """A whole tick, of which the endpoint begins and settles."""
+    """Measure a whole tick whose endpoint begins and settles."""
     at, report = NOON + 10 * DAY, list[int]()
     for n in range(size):
         store.index.upsert(IndexRow(f"t{n}", "k", CRONS[n % 5], "Europe/Berlin", at, "mail"))
@@ -179,7 +179,7 @@ def _idle(store: "Store") -> Iterator[tuple[str, Took]]:
 
 
 def _begun(answer: object) -> Occurrence:
-    """The occurrence of a begin, whose answer has different homes."""
+    """Return the occurrence of a begin. The answer's type has another home in each checkout."""
     found = getattr(answer, "occurrence", None)
     assert isinstance(found, Occurrence)
     return found
@@ -203,12 +203,12 @@ def timed(act: Callable[[T], object], each: Sequence[T]) -> Took:
 
 
 def spread(took: Took, over: int) -> Took:
-    """The same for each of so many that one call did."""
+    """Return the time of each of `over` things that one call did."""
     return took[0] / over, took[1] / over
 
 
 def run(checkout: Path, url: str, size: int) -> dict[str, list[float]]:
-    """One round of a checkout, in a process of its own."""
+    """Run one round of a checkout in a process of its own."""
     from tests.lab.credentials import DUMMY
 
     path = [str(checkout / "layers/duetick"), str(HERE)]

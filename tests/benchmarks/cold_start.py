@@ -92,7 +92,7 @@ class Bench:
     environment: Mapping[str, str]
 
     def once(self, function: str) -> "Start":
-        """One cold start."""
+        """Measure one cold start."""
         place = Path(tempfile.mkdtemp(dir=self.folder))
         layers = [self.built / name for name in ("DepsLayer", "DuetickLayer", "FlowsLayer")]
         name = "schedules" if function == "put" else function
@@ -111,10 +111,10 @@ class Bench:
         return Start(spent, computed)
 
     def best(self, runs: int = RUNS) -> "dict[str, Start]":
-        """Of each function, and of the bare one, the best.
+        """Return the best run of each function, and of the bare one.
 
-        They take turns. Whatever else the machine does only adds to a run, and a cold start
-        is over in a second: the best runs are those that were left alone.
+        They take turns. Other work of the machine only adds to a run, and a cold start is over in a
+        second: the best runs are those that were left alone.
         """
         every = ("bare", *FUNCTIONS)
         rounds = [{name: self.once(name) for name in every} for _ in range(runs)]
@@ -128,7 +128,7 @@ class Bench:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Milliseconds until the answer came, and those that the sandbox computed of them."""
+    """The milliseconds until the answer, and how many of them the sandbox computed."""
 
     spent: float
     computed: float
@@ -155,7 +155,7 @@ def build(folder: Path) -> Path:
 
 @contextmanager
 def bench(backend: Backend, built: Path, folder: Path) -> Iterator[Bench]:
-    """A bench on a database of its own."""
+    """Yield a bench on a database of its own."""
     with database(backend, folder) as environment:
         store = open_store(environment["DUETICK_STORE"])
         store.migrate()
@@ -184,7 +184,7 @@ def database(backend: Backend, folder: Path) -> Iterator[dict[str, str]]:
 
 
 def main() -> int:
-    """Print the ratios; the exit status is 1 where one is beyond what is promised."""
+    """Print the ratios. Return 1 if one is beyond its promise."""
     missed = False
     os.environ |= DUMMY
     with tempfile.TemporaryDirectory() as name:

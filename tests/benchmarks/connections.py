@@ -18,7 +18,7 @@ from tests.lab.postgres import EmbeddedPostgres
 
 
 def backends(folder: Path) -> Iterator[tuple[str, Watched]]:
-    """Each of them, while it is looked at."""
+    """Yield each backend during a look at it."""
     for made in sqlite(folder / "many.db"):
         yield "SQLite", made
     server = EmbeddedPostgres()

@@ -1,6 +1,6 @@
 """Deliveries a second, and what each costs: `python -m tests.benchmarks.delivery`.
 
-Everything is compared within one run: with what 64 connections can carry at most, with `requests`
+Everything is compared within one run: with the most that 64 connections can carry, with `requests`
 under the same signatures, and (`end_to_end`) with the documents' loop over the same million rows.
 """
 
@@ -29,7 +29,7 @@ PATH = "/api/flows/mail/schedules/user~2Fdigest/dispatch"
 
 
 def due(number: int) -> Occurrence:
-    """One of many."""
+    """Return one of many occurrences."""
     return Occurrence(f"u{number}", "digest", "* * * * *", None, NOW, 1, flow="mail", due_at=NOW)
 
 
@@ -42,7 +42,7 @@ class Cost:
 
 
 def measured(count: int, deliver: Callable[[Occurrence], int]) -> Cost:
-    """So many through 64 threads."""
+    """Measure a number of deliveries through 64 threads."""
     with ThreadPoolExecutor(SLOTS) as pool:
         warm = list(pool.map(deliver, map(due, range(SLOTS * 2))))
         begin, cpu = time.perf_counter(), time.process_time()
@@ -53,7 +53,7 @@ def measured(count: int, deliver: Callable[[Occurrence], int]) -> Cost:
 
 
 def ours(port: int, count: int) -> Cost:
-    """The transport."""
+    """Measure the transport."""
     transport = HttpTransport(f"http://127.0.0.1:{port}", signed)
     cost = measured(count, lambda occurrence: transport.deliver(occurrence, timeout=30).status)
     transport.close()
@@ -89,7 +89,7 @@ def transports(count: int) -> None:
 
 
 def ahead() -> None:
-    """2,000 over a minute and 500 in one second of it, each at its own time."""
+    """Deliver 2,000 occurrences over a minute and 500 in one second of it, each at its own time."""
     store = open_store("sqlite://")
     store.migrate()
     start = (time.time_ns() // 1_000_000_000 + 3) * 1_000
@@ -113,7 +113,7 @@ def ahead() -> None:
 
 
 def main(parts: list[str]) -> None:
-    """All, or those that are named."""
+    """Measure the named parts, or all."""
     chosen = parts or ["transports", "end_to_end", "ahead"]
     if "transports" in chosen:
         transports(6_400)

@@ -47,7 +47,9 @@ class Consumed(TypedDict):
 
 
 class Meter:
-    """Adds up what DynamoDB says that each request of a shelf consumed. `requests` counts them."""
+    """The units that DynamoDB says the requests of a shelf consumed, added up. `requests` counts
+    them.
+    """
 
     def __init__(self, shelf: Shelf) -> None:
         self.writes = 0.0
@@ -101,7 +103,9 @@ class Bench:
             self.store.ledger.settle(begun.occurrence, outcome)
 
     def hour(self, limit: int) -> int:
-        """Fire everything once, and look after lost leases when they would end; how many fired."""
+        """Fire everything once, and look after lost leases at their end. Return the number that
+        fired.
+        """
         self.now += HOUR
         claimed = self.claim(limit)
         self.run(claimed, SUCCEEDED)
@@ -109,7 +113,7 @@ class Bench:
         return len(claimed)
 
     def sweep(self, later: int) -> None:
-        """A tick somewhat later finds nothing lost, and drops the notes of the claim."""
+        """Tick somewhat later, which finds nothing lost and drops the notes of the claim."""
         if self.store.ledger.claim_waiting(self.now + later):
             raise AssertionError("something was lost")
 
@@ -145,7 +149,7 @@ def _schedule(number: int, policies: Policies) -> Schedule:
 
 
 def _as_delivered(occurrence: Occurrence) -> Occurrence:
-    """As dispatch has it: a name and a fence."""
+    """Return the lease of an occurrence as dispatch has it: a name and a fence."""
     o = occurrence
     return Occurrence(o.user_id, o.key, "", None, o.nominal_at, o.fence, o.origin)
 
@@ -159,14 +163,14 @@ def units(bench: Bench, fire: Callable[[int], int], limit: int) -> tuple[float, 
 
 
 def cpu(task: Callable[[], T]) -> tuple[float, T]:
-    """Seconds of this process, and the answer."""
+    """Return the seconds of this process, and the answer."""
     start = time.process_time()
     answer = task()
     return time.process_time() - start, answer
 
 
 def bare_update(dynamodb: DynamoDB, table: str, times: int) -> float:
-    """Seconds of CPU of one UpdateItem through boto3."""
+    """Return the seconds of CPU of one UpdateItem through boto3."""
     client = boto3.client("dynamodb", endpoint_url=dynamodb.endpoint, region_name=REGION)
 
     def update() -> None:
@@ -183,7 +187,7 @@ def bare_update(dynamodb: DynamoDB, table: str, times: int) -> float:
 
 
 def print_units(dynamodb: DynamoDB) -> bool:
-    """The table of units; whether the promises hold."""
+    """Print the table of units. Return True if the promises hold."""
     kept = True
     print("units for each fire: claimed, begun, settled, ledger included")
     print(f"{'shards':>6} {'chunk':>6} {'write':>7} {'read':>6} {'fires/s by its index':>21}")

@@ -1,9 +1,10 @@
 """A tick from claim to answer, beside the documents' loop over the same rows, in one run.
 
-Of 1,000,000 schedules in Postgres so many are due. The loop is the documents': a hundred rows at a
-time FOR UPDATE SKIP LOCKED, croniter for each, one UPDATE, then a signed POST for each through
-urllib3, on kept connections: one after another, or 64 at once, the hundred waited for. It records
-nothing. Ours is `run_tick`: each occurrence recorded and leased, then delivered, 64 at once.
+Of 1,000,000 schedules in Postgres a number is due. The documents' loop takes a hundred rows at a
+time FOR UPDATE SKIP LOCKED, asks croniter for each, and makes one UPDATE. Then it sends a signed
+POST for each through urllib3, on kept connections: one after another, or 64 at once, and waits for
+the hundred. It records nothing. Ours is `run_tick`: it records and leases each occurrence, then
+delivers, 64 at once.
 
 The endpoint is a process of its own, and answers at once, after 5 ms or after 50. An API Gateway
 with a function behind it is never under 5. Where it answers at once it is processor time that
@@ -55,15 +56,16 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """Rows, an endpoint, and what runs beside us."""
+    """The rows, the endpoint, and the server beside us."""
 
     table: Table
     server: EmbeddedPostgres
     port: int
 
     def run(self, count: int, way: Way) -> Run:
-        """Make that many due, and let them be delivered. What was delivered before is forgotten:
-        the endpoint settles nothing, so its leases would end.
+        """Make a number of rows due, and let them be delivered.
+
+        Earlier deliveries are forgotten: the endpoint settles nothing, so their leases would end.
         """
         with connect(self.table.url) as connection:
             connection.run("TRUNCATE occurrences")
@@ -80,7 +82,7 @@ class Bench:
 
 
 def processor_time(pid: int) -> float:
-    """Of a process and its children, dead or alive, in seconds; 0 where there is no /proc."""
+    """Return the seconds of a process and its children, dead or alive; 0 without /proc."""
     ticks = 0
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -106,7 +108,7 @@ def a_tick(url: str, port: int, now: int) -> int:
 
 
 def one_after_another(url: str, port: int, now: int) -> int:
-    """The documents' loop, and a POST when the one before is answered."""
+    """Run the documents' loop, and post each when the one before is answered."""
     pool = urllib3.HTTPConnectionPool("127.0.0.1", port)
     with connect(url) as connection:
         hundreds = iter(lambda: a_hundred(connection, now), [])
@@ -114,7 +116,7 @@ def one_after_another(url: str, port: int, now: int) -> int:
 
 
 def all_at_once(url: str, port: int, now: int) -> int:
-    """The same with 64 at once: each hundred is waited for."""
+    """Run the documents' loop with 64 posts at once, and wait for each hundred."""
     pool = urllib3.HTTPConnectionPool("127.0.0.1", port, maxsize=SLOTS)
     done = 0
     with connect(url) as connection, ThreadPoolExecutor(SLOTS) as workers:
@@ -146,7 +148,7 @@ PLAN: Final = (
 
 
 def measure(rows: int = ROWS) -> None:
-    """Each way in turn, some rounds, for each endpoint."""
+    """Measure each way in turn, some rounds, for each endpoint."""
     server = EmbeddedPostgres(DURABLE)
     url = fresh_database(server)
     table = Table(url, rows).filled()
@@ -162,8 +164,10 @@ def measure(rows: int = ROWS) -> None:
 
 
 def tell(delay: float, counts: Sequence[int], rounds: Sequence[Mapping[str, Run]]) -> None:
-    """The best run of each way, for whatever else the machine does only adds to one; and ours
-    beside the others: of the best runs, and from the worst to the best round.
+    """Print the best run of each way, and ours beside the others.
+
+    Other work of the machine only adds to a run. The ratios are of the best runs, and from the
+    worst to the best round.
     """
     print(f"{ROWS:,} schedules, an endpoint that answers after {delay * 1_000:.0f} ms:")
     best = {

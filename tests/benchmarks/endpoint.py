@@ -1,4 +1,6 @@
-"""An endpoint in a process of its own: answers each call after a while, and stamps its arrival."""
+"""An endpoint in a process of its own: it answers each call after a while, and stamps its
+arrival.
+"""
 
 import asyncio
 import json
@@ -59,7 +61,7 @@ async def serve(delay: float) -> None:
 
 @contextmanager
 def answering(delay: float) -> Iterator[int]:
-    """The port of one."""
+    """Yield the port of an endpoint."""
     command = [sys.executable, "-m", "tests.benchmarks.endpoint", str(delay)]
     with subprocess.Popen(command, cwd=TOP, stdout=subprocess.PIPE, text=True) as process:
         try:

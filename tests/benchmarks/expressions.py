@@ -71,7 +71,7 @@ def pairs(wanted: int) -> list[Pair]:
 
 
 def own_texts(wanted: int) -> list[Pair]:
-    """Return as many pairs, each with a text of its own."""
+    """Return `wanted` pairs, each with a text of its own."""
     return [(text, ZONES[at % len(ZONES)]) for at, text in enumerate(expressions(wanted))]
 
 
@@ -81,7 +81,7 @@ def local(zone: str) -> datetime:
 
 
 def cold() -> dict[str, float]:
-    """Each expression is met for the first time; the zones are known."""
+    """Measure expressions that are met for the first time. The zones are known."""
     asked = pairs(GROUPS)
 
     def ours() -> None:
@@ -128,7 +128,7 @@ def each_group_once(rows: list[Pair], ask: Callable[[str, str], object]) -> None
 
 
 def batch(groups: list[Pair]) -> dict[str, float]:
-    """A claim of 10,000 rows: by a process that ticks each minute, and by one just started.
+    """Measure a claim of 10,000 rows: by a process that ticks each minute, and by one just started.
 
     The one just started has read no text, no field and no zone.
     """
@@ -190,7 +190,7 @@ def _child(code: str) -> float:
 
 
 def refusals() -> float:
-    """The slowest refusal of an impossible expression, never seen before."""
+    """Measure the slowest refusal of an impossible expression that was never seen before."""
     return max(cpu(partial(_refused, text)) for text in IMPOSSIBLE)
 
 

@@ -40,7 +40,7 @@ FAILED: Final = Outcome(State.FAILED, Reason.FAILED, "no mail server")
 
 @dataclass(frozen=True, slots=True)
 class Mass:
-    """The others: so many users, who together have the mass."""
+    """The other users, who together have the mass."""
 
     users: int
     policies: Policies = RETRIED
@@ -103,7 +103,7 @@ def _fail_all(store: Store) -> None:
 
 
 def measure(url: str, mass: Mass, size: int, seconds: float) -> Mapping[str, float]:
-    """The delay of each user that one tick served."""
+    """Return the delay of each user that one tick served."""
     store = open_store(url)
     store.migrate()
     now = fill(store, mass, size)
@@ -114,7 +114,7 @@ def measure(url: str, mass: Mass, size: int, seconds: float) -> Mapping[str, flo
 
 
 def show(kind: str, name: str, delays: Mapping[str, float]) -> None:
-    """Print the delay of each of the twenty, and that of the slowest."""
+    """Print the delay of each of the twenty users, and the longest one."""
     found = {user: delay for user, delay in delays.items() if user.startswith("one")}
     print(f"{kind}: beside {name}: {len(found)} of 20 served", flush=True)
     if found:

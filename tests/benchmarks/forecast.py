@@ -65,7 +65,7 @@ class Given(NamedTuple):
 
 
 def cron_of(number: int, kind: str) -> str:
-    """The cron of a schedule, by its number."""
+    """Return the cron of a schedule, by its number."""
     if number % 10 == 9 or kind == "rates":
         return f"rate({(number // 10 % 12 + 1) * 5} minutes)"
     minute, hour, weekday = number // 10 % 60, number // 600 % 24, number // 14_400 % 7
@@ -75,7 +75,7 @@ def cron_of(number: int, kind: str) -> str:
 
 
 def rows_of(schedules: int, kind: str) -> Iterator[Given]:
-    """That many rows, each due for its first time after noon."""
+    """Yield a number of rows, each due for its first time after noon."""
     known: dict[tuple[str, str | None, int], int] = {}
     for number in range(schedules):
         cron, zone = cron_of(number, kind), ZONES[number // 7 % 4]
@@ -90,7 +90,7 @@ def rows_of(schedules: int, kind: str) -> Iterator[Given]:
 
 
 def fill_sqlite(path: Path, rows: Iterator[Given]) -> None:
-    """A file with these rows."""
+    """Fill a file with these rows."""
     with closing(open_store(f"sqlite:///{path}")) as store:
         store.migrate()
     with closing(sqlite3.connect(path)) as database:
@@ -100,7 +100,7 @@ def fill_sqlite(path: Path, rows: Iterator[Given]) -> None:
 
 
 def fill_postgres(url: str, rows: Iterator[Given]) -> None:
-    """A database with these rows."""
+    """Fill a database with these rows."""
     with closing(open_store(url)) as store:
         store.migrate()
     with connect(url) as admin:
@@ -116,7 +116,7 @@ def fill_postgres(url: str, rows: Iterator[Given]) -> None:
 
 
 def look_ahead(store: Store) -> list[int]:
-    """A day ahead, as the API reads it."""
+    """Forecast a day, as the API does."""
     found = Forecast.begin(store, Question(operator=True), ReadSoFar.begin(NOON, None))
     found.read(lambda: True)
     found.answer()
@@ -124,7 +124,7 @@ def look_ahead(store: Store) -> list[int]:
 
 
 def look_naively(read: Callable[[str, str], list[Any]]) -> list[int]:
-    """The same, row by row and fire by fire."""
+    """Forecast a day row by row and fire by fire."""
     due = [0] * MINUTES
     after = "", ""
     while rows := read(*after):
@@ -157,7 +157,7 @@ def clocked(work: Callable[[], list[int]]) -> Took:
 
 
 def held(address: str) -> int:
-    """The megabytes that a process held at its most, beyond those that an empty store takes."""
+    """Return the most megabytes that a process held, beyond those that an empty store takes."""
     with closing(open_store("sqlite://")) as empty:
         empty.migrate()
         empty.now = lambda: NOON
@@ -170,20 +170,22 @@ def held(address: str) -> int:
 
 
 def most_held() -> int:
-    """The most kilobytes of this program so far. `getrusage` would count those of its parent."""
+    """Return the most kilobytes that this program has held. `getrusage` would count its parent's
+    too.
+    """
     (found,) = re.findall(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
     return int(found)
 
 
 def held_by_another(address: str) -> int:
-    """The same of a new process: this one has held more already."""
+    """Return the megabytes that a new process held: this one has held more already."""
     command = [sys.executable, "-m", "tests.benchmarks.forecast", "--held", address]
     return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
 @contextmanager
 def sqlite(schedules: int, kind: str) -> Iterator[tuple[str, Callable[[str, str], list[Any]]]]:
-    """A file, and how to read its rows in pages."""
+    """Yield the address of a file, and a function that reads its rows in pages."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "file.db"
         fill_sqlite(path, rows_of(schedules, kind))
@@ -197,7 +199,7 @@ def sqlite(schedules: int, kind: str) -> Iterator[tuple[str, Callable[[str, str]
 
 @contextmanager
 def postgres(schedules: int, kind: str) -> Iterator[tuple[str, Callable[[str, str], list[Any]]]]:
-    """A server of its own, and how to read its rows in pages."""
+    """Yield the address of a server of its own, and a function that reads its rows in pages."""
     server = EmbeddedPostgres()
     try:
         fill_postgres(server.url, rows_of(schedules, kind))

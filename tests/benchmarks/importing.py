@@ -35,7 +35,7 @@ THREADS = 8
 
 
 def definition(number: int) -> Fields:
-    """A schedule: 2,520 expressions in all."""
+    """Return a schedule: 2,520 expressions in all."""
     cron = f"{number % 60} {number % 24} * * {number % 7}"
     return {
         "key": f"k{number:06}",
@@ -49,7 +49,7 @@ def definition(number: int) -> Fields:
 
 @contextmanager
 def local_stack(store: str) -> Iterator[tuple[str, str]]:
-    """A local stack in a process of its own: its address, and the operator's token."""
+    """Yield the address of a local stack in a process of its own, and the operator's token."""
     port = free_port()
     quotas = {"DUETICK_QUOTA_SCHEDULES": "1000000"}
     code = "import sys; from duetick.cli.main import main; sys.exit(main(sys.argv[1:]))"
@@ -74,7 +74,7 @@ def timed(work: Callable[[], object]) -> float:
 
 
 def write(path: Path, count: int) -> None:
-    """The file that is imported."""
+    """Write the file that is imported."""
     with path.open("w", newline="") as text:
         rows = csv.writer(text)
         rows.writerow(definition(0))
@@ -86,14 +86,14 @@ def write(path: Path, count: int) -> None:
 
 
 def bring(path: Path, url: str, *more: str) -> None:
-    """The command; what it prints is nobody's here."""
+    """Run the command, and drop its output."""
     with redirect_stdout(StringIO()) as out, redirect_stderr(out):
         code = duetick(["import", "csv", str(path), "--url", url, "--user", "ann", *more])
     assert code == 0, out.getvalue()[-500:]
 
 
 def put_alone(url: str, operator: str, count: int) -> None:
-    """A PUT for each."""
+    """Put each schedule by a call of its own."""
     client = Operators(url, token=operator).of("bob")
 
     def put(number: int) -> None:

@@ -40,7 +40,7 @@ class Cost(NamedTuple):
 
 
 def measure(code: str) -> Cost:
-    """The median of processes that do this and nothing else."""
+    """Return the median of processes that do this and nothing else."""
     found = [_once(MEASURED.format(code)) for _ in range(PROCESSES)]
     return Cost(median(one.ms for one in found), median(one.kb for one in found))
 

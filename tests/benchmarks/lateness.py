@@ -85,7 +85,7 @@ def main() -> int:
 
 
 def _deployed(aws: EmulatedAws, folder: Path) -> Deployed:
-    """The template as it is, and a flow that stamps."""
+    """Deploy the template as it is, with a flow that stamps."""
     source = folder / "source"
     for part in ("functions", "layers"):
         shutil.copytree(TOP / part, source / part, ignore=shutil.ignore_patterns("__pycache__"))
@@ -98,7 +98,9 @@ def _deployed(aws: EmulatedAws, folder: Path) -> Deployed:
 
 
 def _rate(stack: Deployed) -> float:
-    """Dispatches a second that do not queue: a quarter of what the emulator carries at best."""
+    """Return the dispatches a second that do not queue: a quarter of the most that the emulator
+    carries.
+    """
     at_once = Policies(overlap=Overlap.ALLOW)
     probe = Schedule("probe", "k", "0 9 1 1 *", "stamps", "stamp", policies=at_once)
     _put(stack, (probe, _now()))
@@ -114,7 +116,9 @@ def _rate(stack: Deployed) -> float:
 
 
 def _calls(stack: Deployed, threads: int, count: int) -> float:
-    """Seconds for so many dispatches by an outside caller, each with a key of its own."""
+    """Return the seconds for a number of dispatches by an outside caller, each with a key of its
+    own.
+    """
     path = "/api/flows/stamps/schedules/probe~2Fk/dispatch"
 
     def call(_number: int) -> int:
@@ -157,7 +161,7 @@ def _measure(stack: Deployed, rate: float) -> int:
 
 
 def _put(stack: Deployed, *made: tuple[Schedule, int]) -> None:
-    """Schedules, each at its own time."""
+    """Put schedules, each at its own time."""
     table = stack.outputs["TableName"]
     store = open_store(f"dynamodb://{table}?region={REGION}&endpoint={stack.aws.endpoint}")
     for schedule, at in made:
@@ -173,13 +177,13 @@ def _stamps(stack: Deployed) -> Iterator[Stamp]:
 
 
 def _billed(stack: Deployed) -> list[float]:
-    """Of each tick, in seconds."""
+    """Return the billed seconds of each tick."""
     found = (re.search(r"Billed Duration: ([0-9.]+) ms", line) for line in _log(stack, "Tick"))
     return [float(one[1]) / 1_000 for one in found if one]
 
 
 def _log(stack: Deployed, function: str) -> Iterator[str]:
-    """Every line of a function's log."""
+    """Yield every line of a function's log."""
     logs = stack.aws.client("logs")
     pages = logs.get_paginator("filter_log_events").paginate(logGroupName=stack.log_of(function))
     for page in pages:

@@ -1,4 +1,4 @@
-"""Schedules by the hundred thousand, on each store: put as copies of one, and read when they ended.
+"""Schedules by the hundred thousand, on each store: put as copies of one, and read at their end.
 
 On SQL one statement for each table copies the rows. On DynamoDB each copy is a put of its own: a
 thousand take some seconds.
@@ -49,7 +49,7 @@ WHERE state = 'succeeded' AND (user_id LIKE :user OR user_id LIKE 'first-' || :u
 
 
 class Group(NamedTuple):
-    """So many schedules of so many users, whose names begin with `user`."""
+    """A number of schedules of some users. The users' names begin with `user`."""
 
     user: str
     users: int
@@ -65,10 +65,10 @@ class Mass(Protocol):
         """Put a group of schedules like one that is there."""
 
     def settle_down(self) -> None:
-        """Do what the database does by itself after so many writes."""
+        """Do the work that the database does by itself after many writes."""
 
     def read_begins(self, user: str) -> Sequence[tuple[int, int]]:
-        """Return when each that succeeded began and was due, of the users whose names begin so."""
+        """Return the begin and the due time of each success of the users whose names begin so."""
 
     def processor_time(self) -> float:
         """Return the seconds of its server, 0 without one."""
@@ -133,7 +133,7 @@ class MassOnSqlite:
             return connection.execute(BEGUN, {"user": f"{user}%"}).fetchall()
 
     def processor_time(self) -> float:
-        """See `Mass`. Its work is that of the processes that use it."""
+        """See `Mass`. The processes that use it do its work."""
         return 0.0
 
     @contextmanager
@@ -178,7 +178,7 @@ class MassOnDynamoDB:
             ]
 
     def processor_time(self) -> float:
-        """See `Mass`. What the emulator needs says nothing of the service."""
+        """See `Mass`. The emulator's time says nothing of the service."""
         return 0.0
 
 

@@ -4,8 +4,8 @@
     python -m tests.benchmarks.minute --due 600 --spread 1
 
 The template is deployed onto the emulated AWS as `make cloud TRANSPORT=queue` does it, on DynamoDB
-or on an embedded Postgres. So many schedules are put, each due once, evenly over so many seconds of
-one minute. EventBridge ticks by itself, the tick hands packs to SQS, a mapping gives them to
+or on an embedded Postgres. `--due` schedules are put, each due once, evenly over `--spread` seconds
+of one minute. EventBridge ticks by itself, the tick hands packs to SQS, a mapping gives them to
 dispatch. Lateness is that of the ledger: from the due time to the begin. At the end `verify`
 accounts for each time.
 
@@ -67,7 +67,7 @@ def stack_on(backend: str, aws: EmulatedAws, folder: Path) -> Iterator[tuple[Dep
 
 
 def put(store: Store, due: int, spread: int) -> tuple[int, Sequence[str]]:
-    """Put so many, due in one minute. Return its start, and the names of the users.
+    """Put schedules that are due in one minute. Return its start, and the names of the users.
 
     The minute begins late enough for a tick before it that sees all of them.
     """
@@ -107,7 +107,7 @@ def _count_left(stack: Deployed) -> int:
 
 
 def lines(stack: Deployed, function: str, action: str) -> list[dict[str, Any]]:
-    """The log lines of a function of that action."""
+    """Return a function's log lines of that action."""
     logs = stack.aws.client("logs")
     pages = logs.get_paginator("filter_log_events").paginate(logGroupName=stack.log_of(function))
     told = (event["message"] for page in pages for event in page["events"])
@@ -116,7 +116,7 @@ def lines(stack: Deployed, function: str, action: str) -> list[dict[str, Any]]:
 
 
 def show(stack: Deployed, store: Store, chosen: argparse.Namespace) -> bool:
-    """Put, wait, and print what became of all. Return True if each succeeded, and verify agrees."""
+    """Put, wait, and print the outcomes. Return True if each succeeded, and verify agrees."""
     begin, users = put(store, chosen.due, chosen.spread)
     print(
         f"{chosen.backend}: {chosen.due:,} schedules of {len(users)} users, over {chosen.spread} s",
@@ -140,7 +140,7 @@ def show(stack: Deployed, store: Store, chosen: argparse.Namespace) -> bool:
 
 
 def show_lateness(of: str, lateness: Sequence[int]) -> None:
-    """Print how long after their due times some began."""
+    """Print the lateness of the begins after their due times."""
     late = sorted(lateness)
     if late:
         p50, p90, p99 = (late[int(len(late) * part)] / 1_000 for part in (0.5, 0.9, 0.99))

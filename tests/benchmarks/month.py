@@ -1,8 +1,8 @@
 """A month of a hundred users on each store: `python -m tests.benchmarks.month --users 100`.
 
 They make, finish, pause, edit and delete schedules over forty days, as in the suite, which has
-fewer of them on the slower stores. Each evening what the store says has to be what was worked out
-beside it, and verify has to find nothing.
+fewer of them on the slower stores. Each evening the store has to say what was worked out beside it,
+and verify has to find nothing.
 """
 
 import argparse
@@ -24,7 +24,7 @@ DAYS = 40
 
 
 def lives(name: str, address: str, users: int) -> None:
-    """Live the month on one store, and print what it was."""
+    """Live the month on one store, and print its counts."""
     began = time.perf_counter()
     with closing(open_store(address)) as store:
         store.migrate()
@@ -34,14 +34,14 @@ def lives(name: str, address: str, users: int) -> None:
 
 
 def on_postgres(users: int) -> None:
-    """On a server of its own."""
+    """Live the month on a Postgres of its own."""
     server = EmbeddedPostgres()
     lives("Postgres", server.url, users)
     server.remove()
 
 
 def on_dynamodb(users: int) -> None:
-    """On Amazon's DynamoDB Local."""
+    """Live the month on Amazon's DynamoDB Local."""
     with tempfile.TemporaryDirectory() as folder:
         local = start_dynamodb_local(Path(folder))
         lives("DynamoDB", local.table_url(table_name()), users)

@@ -3,8 +3,8 @@
     python -m tests.benchmarks.oracle        # all of it
     python -m tests.benchmarks.oracle 16     # every sixteenth change, and a sixteenth of the floors
 
-Fails where one case is wrong, or where a part checked fewer than its floor. A case counts once
-for each clock: what is asked under its further names is told beside it, and not counted.
+Fails if one case is wrong, or if a part checked fewer than its floor. A case counts once for each
+clock: questions under the clock's further names are told beside it, and not counted.
 """
 
 import sys
@@ -25,7 +25,7 @@ FLOORS = {
 
 
 def main(share: int) -> int:
-    """Run the four parts, print what each checked, and return the exit status."""
+    """Run the four parts, print the count of each, and return the exit status."""
     random, groups = Random(SEED), cases.clocks()
     print(f"{len(groups)} clocks under {sum(map(len, groups))} names", flush=True)
     every = (

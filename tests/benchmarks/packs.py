@@ -68,7 +68,7 @@ TIMEOUT_MS: Final = 60_000
 
 
 class NoCalls:
-    """A transport for what has no place in a pack: nothing here."""
+    """A transport for occurrences that have no place in a pack: there are none here."""
 
     def deliver(self, occurrence: Occurrence, *, timeout: float) -> Delivered:
         """No limit is set."""
@@ -102,7 +102,7 @@ def work(door: Connection, environment: Mapping[str, str]) -> None:
 
 
 class Workers:
-    """Processes, to each of which one event is handed at a time. `failed` counts packs."""
+    """Processes that each have one event at a time. `failed` counts packs."""
 
     def __init__(self, count: int, environment: Mapping[str, str]) -> None:
         context = multiprocessing.get_context("spawn")
@@ -131,7 +131,7 @@ class Workers:
         return answer
 
     def _take(self) -> Connection:
-        """Wait in a line: whoever came first has the next process."""
+        """Wait in a line: the first in it gets the next process."""
         with self._lock:
             if self._free:
                 return self._free.popleft()
@@ -147,7 +147,7 @@ class Workers:
                 self._free.append(door)
 
     def close(self) -> list[Spent]:
-        """End the processes. Return what each has spent."""
+        """End the processes. Return the time and memory that each has spent."""
         for door in self._doors:
             door.send(None)
         return [door.recv() for door in self._doors]
@@ -170,7 +170,9 @@ class Calls:
 
 
 def put(store: Store, mass: Mass, group: Group, at: int) -> None:
-    """Put a group of schedules that are due at an instant: one by the store, and copies of it."""
+    """Put a group of schedules that are due at an instant: one by the store, the others as copies
+    of it.
+    """
     first = f"first-{group.user}{at}"
     one = Schedule(first, "k0", "rate(1 day)", "reminders", "remind", input={"text": "hello"})
     store.schedules.put(one, now=at - DAY_MS)
@@ -231,7 +233,7 @@ def call(store: Store, workers: Workers, chosen: argparse.Namespace) -> None:
 
 
 def show_tick(tick: Callable[[], TickReport]) -> TickReport:
-    """Run a tick, and print what it did."""
+    """Run a tick, and print its report."""
     own, started = time.process_time(), time.monotonic()
     report = tick()
     took, cpu = time.monotonic() - started, time.process_time() - own
@@ -247,7 +249,7 @@ def show_tick(tick: Callable[[], TickReport]) -> TickReport:
 
 
 def show_lateness(mass: Mass, who: str, user: str, since: int) -> int:
-    """Print how late occurrences began. Return how many have succeeded."""
+    """Print the lateness of the begins. Return the number of successes."""
     late = sorted(begun_at - max(due_at, since) for begun_at, due_at in mass.read_begins(user))
     if late:
         p50, p90, p99, most = (
@@ -289,7 +291,7 @@ WAYS: Final = {"queue": hand_on, "api": call}
 
 
 def show_spent(workers: Workers, database: float, total: int) -> None:
-    """Print what workers and the database have spent."""
+    """Print the time that the workers and the database have spent."""
     spent = workers.close()
     busy, cpu = (sum(getattr(one, name) for one in spent) for name in ("busy", "cpu"))
     most = max(one.megabytes for one in spent)

@@ -60,7 +60,7 @@ def main() -> None:
 
 @contextmanager
 def much() -> Iterator[Product]:
-    """A product with ten thousand schedules, and a hundred thousand occurrences of one."""
+    """Yield a product with ten thousand schedules, and a hundred thousand occurrences of one."""
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         place = Path(folder) / "much.db"
         now = int(time.time()) // 60 * MINUTE  # nothing sets the clock of the browser, it measures
@@ -98,7 +98,7 @@ def repeat(place: Path) -> None:
 
 
 def slowed(browser: Browser, running: Product, *, network: bool) -> Page:
-    """A page of a fresh profile, on a slow machine."""
+    """Yield a page of a fresh profile, on a slow machine."""
     page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
     session = page.context.new_cdp_session(page)
     session.send("Emulation.setCPUThrottlingRate", {"rate": SLOWER})
@@ -127,7 +127,7 @@ def first_page(browser: Browser, running: Product) -> None:
 
 
 def size_of(request: Request) -> int:
-    """The bytes of an answer, as they came."""
+    """Return the bytes of an answer, as they came over the network."""
     sizes = request.sizes()
     return int(sizes["responseBodySize"] + sizes["responseHeadersSize"])
 
@@ -163,7 +163,7 @@ def smooth(browser: Browser, running: Product) -> None:
 
 
 def show(page: Page, url: str, shows: str) -> None:
-    """Go to a page, and wait for what it shows."""
+    """Go to a page, and wait for an element of it."""
     page.goto(url)
     page.wait_for_selector(f"main[aria-busy=false] {shows}", state="attached")
 
@@ -183,7 +183,7 @@ def sweep(page: Page, left: float, top: float) -> None:
 
 
 def time_of(page: Page, act: Callable[[], None]) -> tuple[float, float]:
-    """The milliseconds that something takes, and the longest task of the page meanwhile."""
+    """Return the milliseconds that an act takes, and the longest task of the page during it."""
     page.evaluate("window.long = []")
     began = time.monotonic()
     act()

@@ -14,8 +14,7 @@
 - *together*: several processes at once.
 - *snapshot*: under a snapshot that is held open.
 
-All ways claim the same number of rows of the same table, turn and turn about; what is printed are
-medians.
+All ways claim the same number of rows of the same table, in turns. The printed figures are medians.
 """
 
 import argparse
@@ -68,7 +67,7 @@ HOLD = "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM schema_versi
 
 @contextmanager
 def table(server: Postgres, rows: int) -> Iterator[Table]:
-    """A database of its own, with that many schedules."""
+    """Yield a database of its own, with a number of schedules."""
     url = fresh_database(server)
     yield Table(url, rows).filled()
     drop_database(server, url)
@@ -88,7 +87,7 @@ class Computed:
         self._pid = server.pid if isinstance(server, EmbeddedPostgres) else 0
 
     def now(self) -> float:
-        """Seconds so far. A server elsewhere counts nothing."""
+        """Return the seconds so far. A server elsewhere counts nothing."""
         return process_time() + sum(map(_on_processor, self._processes()))
 
     def _processes(self) -> Iterator[int]:
@@ -143,7 +142,7 @@ def all_ways(url: str) -> dict[str, Way]:
 
 
 def floors(server: Postgres, sizes: Sequence[int], due: int, rounds: int) -> bool:
-    """Ours beside the floors, at each size; whether each share is what is promised."""
+    """Measure ours beside the floors, at each size. Return True if each share is as promised."""
     kept, computed = True, Computed(server)
     for rows in sizes:
         with table(server, rows) as made:
@@ -177,7 +176,7 @@ def show(title: str, rates: Mapping[str, float], base: float) -> None:
 
 
 def beside_the_loop(server: Postgres, rows: int, due: int, rounds: int) -> None:
-    """Ours beside the documents' loop."""
+    """Measure ours beside the documents' loop."""
     with table(server, rows) as made:
         ways = {"duetick": ours(open_store(made.url)), "the loop": documents_loop(made.url)}
         took = measure(made, ways, due, rounds, computed=Computed(server))
@@ -186,7 +185,7 @@ def beside_the_loop(server: Postgres, rows: int, due: int, rounds: int) -> None:
 
 
 def held_snapshot(server: Postgres, rows: int, due: int) -> None:
-    """The share of the floor while a snapshot is held open through many ticks."""
+    """Measure the share of the floor while a snapshot is held open through many ticks."""
     with table(server, rows) as made, connect(made.url) as holder:
         first = made.make_due(due)
         with connect(made.url) as connection:
@@ -202,7 +201,7 @@ def held_snapshot(server: Postgres, rows: int, due: int) -> None:
 
 
 def _share(made: Table, ways: Mapping[str, Way], now: int, due: int) -> tuple[float, float]:
-    """One tick by each; ours is due again a minute later, the floor's rows are put back."""
+    """Run one tick by each: ours is due again a minute later, the floor's rows are put back."""
     claimed, seconds = timed(ways["duetick"], now)
     if claimed != due:
         raise AssertionError(f"claimed {claimed} of {due}")
@@ -225,7 +224,7 @@ def _claimer(url: str, now: int, start: Barrier, counts: "multiprocessing.Queue[
 
 
 def together(server: Postgres, rows: int, due: int, rounds: int) -> None:
-    """Several processes claim from one table at once."""
+    """Let several processes claim from one table at once."""
     rates: dict[str, float] = {}
     with table(server, rows) as made:
         for claimers in CLAIMERS:
@@ -256,8 +255,9 @@ def _race(made: Table, due: int, claimers: int) -> float:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run it on a server of its own, or on the one that the environment names. Return 1 if a share
-    of the floor is less than is promised.
+    """Run the parts on a server of its own, or on the one that the environment names.
+
+    Return 1 if a share of the floor is less than is promised.
     """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)

@@ -58,7 +58,7 @@ class Table:
     tick: int = 0
 
     def filled(self) -> Self:
-        """Migrated, and with so many rows that are due some day."""
+        """Migrate, and fill in the rows, all due some day. Return the table."""
         store = open_store(self.url)
         store.migrate()
         store.close()
@@ -79,9 +79,9 @@ class Table:
         return self
 
     def make_due(self, count: int, times: int = 1) -> int:
-        """Make that many due, at places all over the table; the time at which they are.
+        """Make a number of rows due, at places all over the table. Return their due time.
 
-        With several `times`, each is due for one of the last so many minutes, whatever its cron
+        With several `times`, each row is due for one of the last so many minutes, whatever its cron
         says. No two ticks have a time in common.
         """
         self.tick += times

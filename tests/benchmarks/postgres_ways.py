@@ -1,4 +1,4 @@
-"""Ways to claim what is due: ours, the least that any way must write, and the documents' loop."""
+"""Ways to claim due rows: ours, the least that any way must write, and the documents' loop."""
 
 import datetime as dt
 from collections.abc import Callable, Sequence
@@ -67,7 +67,7 @@ def ours(store: Store, limit: int = 1_000) -> Way:
 
 
 def floor(url: str) -> Way:
-    """One constant UPDATE and one INSERT of as many rows, in one transaction."""
+    """Run one constant UPDATE and one INSERT of as many rows, in one transaction."""
     connection = connect(url)
     far = [FAR]
 
@@ -83,7 +83,7 @@ def floor(url: str) -> Way:
 
 
 def floor_in_one(url: str) -> Way:
-    """One statement that advances with a constant and records as many rows."""
+    """Run one statement that advances with a constant and records as many rows."""
     connection = connect(url)
     far = [FAR]
 
@@ -109,7 +109,7 @@ def documents_loop(url: str) -> Way:
 
 
 def a_hundred(connection: Connection, now: int) -> Sequence[Sequence[str]]:
-    """As many that are due, and are not any more: user, key, cron and zone of each."""
+    """Advance at most a hundred due rows. Return the user, key, cron and zone of each."""
     connection.run("BEGIN")
     rows: list[list[str]] = connection.run(LOOP_SELECT, now=now) or []
     if rows:

@@ -92,20 +92,22 @@ SELECT DISTINCT user_id, key, cron, {far} FROM occurrences
 
 
 def fill(run: Callable[[str], object], rows: int) -> None:
-    """Write a history of so many, which ended long before noon, of schedules that fire on."""
+    """Write a history of `rows` occurrences, which ended long before noon. Their schedules fire
+    on.
+    """
     run(HISTORY.format(rows=rows, first=NOON - 400 * DAY, step=MINUTE))
     run(ROWS.format(far=NOON + 400 * DAY))
 
 
 def put(store: Store, schedules: int, cron: str) -> None:
-    """Put so many schedules."""
+    """Put a number of schedules."""
     for number in range(schedules):
         made = Schedule(f"user{number}", "digest", cron, "reminders", "send")
         store.schedules.put(made, now=NOON - 1)
 
 
 def fire(store: Store, now: int) -> int:
-    """Claim all that is due, begin and settle it. Return how many."""
+    """Claim, begin and settle everything that is due. Return the number of fires."""
     fired = 0
     while claimed := store.index.claim_due(now, limit=1_000):
         begun = [store.ledger.begin(one, now=now) for one in claimed]
@@ -137,7 +139,7 @@ def _retention(days: int) -> Retention:
 
 
 def is_steady(name: str, sizes: Sequence[int], kept: int) -> bool:
-    """Print the sizes, and how far the greatest day is above the first that could be steady."""
+    """Print the sizes. Return True if the greatest day is near the first that could be steady."""
     full = sizes[kept:]
     growth = max(full) / full[0]
     print(f"{name}: MB after each day: {' '.join(f'{size / 2**20:.1f}' for size in sizes)}")
@@ -146,7 +148,7 @@ def is_steady(name: str, sizes: Sequence[int], kept: int) -> bool:
 
 
 def tell(progress: str) -> None:
-    """Say how far it is, beside the results."""
+    """Print the progress on stderr, beside the results."""
     print(f"{time.strftime('%H:%M:%S')} {progress}", file=sys.stderr, flush=True)
 
 
@@ -241,7 +243,7 @@ def _spread(seconds: Sequence[float]) -> str:
 
 
 def postgres_plans(url: str) -> None:
-    """Print how each query of the everyday and of the purge reads a history of a million."""
+    """Print the plans by which the everyday queries and the purge read a history of a million."""
     with connect(url) as connection:
         connection.run("ANALYZE")
     name = {"user_id": "eu-central-1:0f0e4d5c-7", "key": "followup", "origin": "schedule"}
@@ -291,7 +293,7 @@ class Wanted:
 
     @property
     def history(self) -> int:
-        """The rows of a history of which so many leave as `rows` says."""
+        """The number of rows in a history of which `rows` leave."""
         return self.rows + KEYS * ALWAYS
 
     def is_steady(self, name: str, store: Store, size: Callable[[], int]) -> bool:
@@ -301,7 +303,7 @@ class Wanted:
 
 
 def on_postgres(wanted: Wanted) -> bool:
-    """On a server of its own, with durable commits. Return True if every bound is kept."""
+    """Measure on a server of its own, with durable commits. Return True if every bound is kept."""
     server, kept = EmbeddedPostgres(DURABLE), True
     try:
         with closing(open_store(server.url)) as store:
@@ -340,7 +342,7 @@ def _size(url: str) -> int:
 
 
 def on_sqlite(wanted: Wanted) -> bool:
-    """In files, with full sync. Return True if every bound is kept."""
+    """Measure in files, with full sync. Return True if every bound is kept."""
     kept = True
     with tempfile.TemporaryDirectory() as folder:
         if wanted.has("size"):
@@ -361,7 +363,7 @@ def on_sqlite(wanted: Wanted) -> bool:
 
 
 def parse() -> Wanted:
-    """Read what is to be measured from the command line."""
+    """Read the chosen measures from the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", choices=("size", "beside", "plans"))
     parser.add_argument("--on", choices=("sqlite", "postgres"))

@@ -9,6 +9,6 @@ SIGNER = Signer(lambda: Credentials("AKID", "secret", "token"), "eu-central-1")
 
 
 def signed(host: str, path: str, body: bytes, *, refused: Headers | None = None) -> Headers:
-    """As the deployed tick signs."""
+    """Sign as the deployed tick does."""
     del refused
     return SIGNER.headers(host, path, body, time.time_ns() // 1_000_000)

@@ -46,7 +46,9 @@ FROM schedule_index WHERE next_fire_at <= ? ORDER BY next_fire_at LIMIT ?"""
 
 
 def filled(path: Path, total: int) -> None:
-    """So many rows, of which 10,000 all over the table are due at noon, in 2,304 groups."""
+    """Write a number of rows. Of these 10,000 all over the table are due at noon, in 2,304
+    groups.
+    """
     store = open_store(f"sqlite:///{path}")
     store.migrate()
     store.close()
@@ -67,7 +69,7 @@ def _values(number: int, step: int) -> tuple[str, str, str | None, int]:
 
 
 def reset(path: Path, total: int) -> None:
-    """As it was filled."""
+    """Put the rows back as they were filled in."""
     connection = sqlite3.connect(path)
     connection.execute(RESET, (NOON, total // DUE))
     connection.execute("DELETE FROM occurrences")
@@ -91,7 +93,7 @@ def clocked(work: Callable[[], object]) -> Took:
 
 
 def floor(path: Path, now: int, chunk: int) -> Took:
-    """The least: one statement for the record of a chunk, one for its advance."""
+    """Run the least: one statement for the record of a chunk, one for its advance."""
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA synchronous = FULL")
 
@@ -108,7 +110,7 @@ def floor(path: Path, now: int, chunk: int) -> Took:
 
 
 def claim(store: Store, now: int, chunk: int) -> Took:
-    """All that is due, in chunks, as a tick does it."""
+    """Claim everything that is due, in chunks, as a tick does."""
     claimed = 0
 
     def work() -> None:
@@ -122,7 +124,7 @@ def claim(store: Store, now: int, chunk: int) -> Took:
 
 
 def measure(path: Path, total: int, chunk: int) -> tuple[Took, Took]:
-    """The medians of the floor and of the claim, in turns."""
+    """Measure the floor and the claim in turns. Return their medians."""
     floors, claims = [], []
     for _ in range(ROUNDS):
         reset(path, total)

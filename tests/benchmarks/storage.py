@@ -56,7 +56,7 @@ def measured(store: Store, size: "Sizes", schedules: int) -> Stored:
 
 
 def _schedule(number: int) -> Schedule:
-    """Of about the length that users' names, keys and inputs have."""
+    """Return a schedule with names, keys and inputs of usual length."""
     given: dict[str, Json] = {"channel": "email", "template": "followup", "thread": number}
     return Schedule(
         f"eu-central-1:0f0e4d5c-{number:023d}",
@@ -109,7 +109,7 @@ Sizes = Items | Relations
 
 
 def billed(item: "Item") -> int:
-    """Bytes of an item, and of its places in the indexes, which hold keys alone."""
+    """Return the bytes of an item, and of its places in the indexes, which hold keys alone."""
     keys = {"p", "s"}
     indexes = [
         keys | {part["AttributeName"] for part in index["KeySchema"]}
@@ -139,7 +139,7 @@ def _value(value: "AttributeValueTypeDef") -> int:
 
 
 def on_dynamodb(endpoint: DynamoDB) -> Stored:
-    """A table of its own."""
+    """Measure on a table of its own."""
     name = table_name()
     store = open_store(endpoint.table_url(name))
     store.migrate()
@@ -150,7 +150,7 @@ def on_dynamodb(endpoint: DynamoDB) -> Stored:
 
 
 def on_postgres(url: str) -> Stored:
-    """An empty database."""
+    """Measure on an empty database."""
     store = open_store(url)
     store.migrate()
     try:
@@ -169,7 +169,7 @@ def taken() -> dict[str, Stored]:
 
 
 def main() -> int:
-    """Beside what the calculation takes; the exit status is 1 where that is less."""
+    """Print the bytes beside those of the calculation. Return 1 if the calculation takes fewer."""
     os.environ.update(DUMMY)
     with tempfile.TemporaryDirectory() as folder:
         local, server = start_dynamodb_local(Path(folder)), EmbeddedPostgres()

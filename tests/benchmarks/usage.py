@@ -7,7 +7,8 @@
 The functions' own handlers, warm, against DynamoDB Local and the embedded Postgres. A function of
 512 MB has 0.29 of a processor, so seconds as billed are CPU / 0.29 and the waits: requests are
 counted on DynamoDB, and each is taken to last as long as one inside a region does. CPU is this
-process's alone. What Lambda itself logs of an invocation is added to what the functions do.
+process's alone. The bytes that Lambda itself logs of an invocation are added to those of the
+functions.
 """
 
 import contextlib
@@ -83,13 +84,15 @@ class Spent:
     writes: float
 
     def billed(self, *, waits: bool = True, at_once: int = 1) -> float:
-        """Seconds. Deliveries of one tick wait side by side: theirs are nearly nothing."""
+        """Return the billed seconds. Deliveries of one tick wait side by side: theirs are nearly
+        nothing.
+        """
         working = self.cpu / (Usage().memory_gb / WHOLE_PROCESSOR_GB)
         return working + waits * self.trips * ROUND_TRIP / at_once
 
 
 class Watch:
-    """Looks at what is logged, and at what DynamoDB is asked."""
+    """A watch on the log, and on the requests to DynamoDB."""
 
     def __init__(self, log: io.StringIO, store: Store) -> None:
         self._log = log
@@ -98,7 +101,7 @@ class Watch:
             self._meter = Meter(store.shelf)
 
     def spent(self, work: Callable[[], int]) -> Spent:
-        """Of each; the work says how many there were."""
+        """Return the usage of one piece of work. `work` returns how many pieces it did."""
         logged, asked, (read, written) = self._log.tell(), self._asked(), self._units()
         began = time.process_time()
         times = work()
@@ -120,7 +123,7 @@ class Watch:
 
 
 def put(store: Store, prefix: str, count: int = FIRES) -> int:
-    """Many schedules, each of them due once; how many."""
+    """Put many schedules, each due once. Return their number."""
     made = store.now() - 130_000
     for number in range(count):
         user = f"{prefix}{number}"
@@ -136,7 +139,7 @@ def _recorded_call() -> dict[str, Any]:
 
 
 def call_of(occurrence: Occurrence) -> dict[str, Any]:
-    """The call of dispatch that a tick makes of an occurrence."""
+    """Return the call of dispatch that a tick makes of an occurrence."""
     return {
         **_recorded_call(),
         "path": f"/api/flows/reminders/schedules/{to_path(occurrence.schedule_id)}/dispatch",
@@ -145,7 +148,7 @@ def call_of(occurrence: Occurrence) -> dict[str, Any]:
 
 
 def measure() -> dict[str, Spent]:
-    """In this process, whose environment says which database."""
+    """Measure in this process, whose environment names the database."""
     log = io.StringIO()
     with contextlib.redirect_stdout(log):
         store = wiring.store()
@@ -175,7 +178,7 @@ def measure() -> dict[str, Spent]:
 
 
 def measure_packs() -> dict[str, Spent]:
-    """The same of packs: of a fire in the tick, of a pack of one fire, of a pack of a hundred.
+    """Measure packs: a fire in the tick, a pack of one fire, a pack of a hundred.
 
     The action logs nothing of its own here.
     """
@@ -216,7 +219,7 @@ def measure_packs() -> dict[str, Spent]:
 
 
 def measure_bells() -> dict[str, Spent]:
-    """The same with Trigger=managed: a ring from its event to its end, and a put with and without
+    """Measure with Trigger=managed: a ring from its event to its end, and a put with and without
     its bell. EventBridge is an endpoint that answers at once.
     """
     os.environ["DUETICK_WITNESS"] = "ssm:of-an-hour-that-is-not-over"
@@ -248,7 +251,7 @@ def measure_bells() -> dict[str, Spent]:
 
 
 def check_fired(store: Store, prefix: str) -> None:
-    """A ring answers 204 whatever it found: the ledger says what fired."""
+    """Check in the ledger that the rings fired: a ring answers 204 in any case."""
     for number in range(FIRES):
         states = [one.state for one in store.ledger.find(f"{prefix}{number}")]
         if states != [State.SUCCEEDED]:
@@ -267,7 +270,7 @@ def ringing(store: Store, prefix: str, count: int) -> Iterator[dict[str, Any]]:
 
 
 def messages(claimed: Sequence[Occurrence], state: QueueState) -> list[dict[str, Any]]:
-    """The events of dispatch that a queue would make of the packs of these."""
+    """Return the events of dispatch that a queue would make of the packs of these."""
     now, packer = wiring.store().now(), Packer("tick")
     while state.receive(now + LOOK_AHEAD + 1_000):
         pass
@@ -279,7 +282,7 @@ def messages(claimed: Sequence[Occurrence], state: QueueState) -> list[dict[str,
 
 
 def billed_send_parts(made: Sequence[OutgoingMessage]) -> None:
-    """A batch of messages is billed at most as a request for each."""
+    """Check that a batch of messages is billed as no more requests than it has messages."""
     for first in range(0, len(made), BATCH):
         batch = made[first : first + BATCH]
         parts = -(-sum(len(one.body) for one in batch) // BILLED_PART)
@@ -288,7 +291,9 @@ def billed_send_parts(made: Sequence[OutgoingMessage]) -> None:
 
 
 def show_bells(backend: str, found: dict[str, Spent]) -> bool:
-    """Beside what the calculation takes; whether its units and its log are no less."""
+    """Print the usage beside the calculation's. Return True if that has no fewer units and no less
+    log.
+    """
     taken, ring = Usage(), found["ring"]
     bell = bell_between(found["put"], found["belled"])
     told = {
@@ -308,13 +313,15 @@ def show_bells(backend: str, found: dict[str, Spent]) -> bool:
 
 
 def bell_between(put: Spent, belled: Spent) -> Spent:
-    """Return the usage of the bell of a put, besides it. Its requests are those to the database."""
+    """Return the usage of a put's bell alone. Its requests are those to the database."""
     before, after = astuple(put), astuple(belled)
     return Spent(*(more - less for less, more in zip(before, after, strict=True)))
 
 
 def show_packs(backend: str, found: dict[str, Spent]) -> bool:
-    """Beside what the calculation takes; whether its units and its log are no less."""
+    """Print the usage beside the calculation's. Return True if that has no fewer units and no less
+    log.
+    """
     taken = Usage()
     fires = taken.pack_fires
     seconds = {
@@ -339,7 +346,9 @@ def show_packs(backend: str, found: dict[str, Spent]) -> bool:
 
 
 def show(backend: str, found: dict[str, Spent]) -> bool:
-    """Beside what the calculation takes; whether its units and its log are no less."""
+    """Print the usage beside the calculation's. Return True if that has no fewer units and no less
+    log.
+    """
     taken = Usage()
     assumed = {
         "tick": (taken.tick_seconds, taken.tick_reads, taken.tick_log_kb),
@@ -367,7 +376,7 @@ WAYS: Final = {
 
 
 def main() -> int:
-    """Each backend in a process of its own: what is wired stays wired."""
+    """Measure each backend in a process of its own: wired objects stay wired."""
     if len(sys.argv) > 1:
         backend, way = sys.argv[1], (sys.argv[2:] or ["api"])[0]
         measured, shown = WAYS[way]

@@ -4,7 +4,7 @@
 
 Each schedule fires each hour, and each of its times has an outcome. All of it is verified, then its
 last hour, as the hourly work does. Prints the seconds of each, and the most memory that the process
-held more.
+held beyond its start.
 """
 
 import argparse

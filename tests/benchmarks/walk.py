@@ -113,7 +113,7 @@ def _history(stack: "LocalStack", key: str) -> list[dict[str, str]]:
 
 
 def imports() -> dict[str, set[str]]:
-    """The modules of the layer, and which of them each one imports."""
+    """Return the modules of the layer by name, each with the modules that it imports."""
     files = {_name(path): path for path in LAYER.rglob("*.py")}
     return {name: set(_imported(path, set(files))) for name, path in files.items()}
 
@@ -132,7 +132,7 @@ def _imported(path: Path, modules: set[str]) -> Iterator[str]:
 
 
 def longest_chain(graph: dict[str, set[str]]) -> int:
-    """The number of modules in the longest chain of imports."""
+    """Return the number of modules in the longest chain of imports."""
 
     @cache
     def depth(module: str) -> int:
@@ -143,7 +143,7 @@ def longest_chain(graph: dict[str, set[str]]) -> int:
 
 
 def lines(folder: Path) -> int:
-    """The lines of the Python files in a folder."""
+    """Return the lines of the Python files in a folder."""
     return sum(len(path.read_text().splitlines()) for path in folder.rglob("*.py"))
 
 

@@ -2,9 +2,9 @@
 
     python -m tests.cloud.check duetick
 
-Asks with the credentials and the region of the environment. It changes nothing but what a tick
-and a migration change, and both are safe at any time. A dispatch that it asks for is of nobody's
-schedule.
+Asks with the credentials and the region of the environment. It changes nothing but what a tick and
+a migration change, and both are safe at any time. Its dispatch is for a schedule that does not
+exist.
 """
 
 import json
@@ -42,7 +42,7 @@ class Failed(Exception):
 
 
 def expect(is_so: object, otherwise: str) -> None:
-    """Fail the check, with what is wrong."""
+    """Fail the check with the fault, unless all is well."""
     if not is_so:
         raise Failed(otherwise)
 
@@ -56,16 +56,16 @@ class Stack:
     endpoint: str | None = None
 
     def client(self, service: str) -> Client:
-        """A client of a service."""
+        """Return a client of a service."""
         return self.session.client(service, endpoint_url=self.endpoint, config=PATIENCE)
 
     def outputs(self) -> dict[str, str]:
-        """Its outputs."""
+        """The outputs of the stack."""
         (found,) = self.client("cloudformation").describe_stacks(StackName=self.name)["Stacks"]
         return {one["OutputKey"]: one["OutputValue"] for one in found["Outputs"]}
 
     def made(self, kind: str) -> list[str]:
-        """The physical names of its resources of a type."""
+        """Return the physical names of the stack's resources of a type."""
         pages = self.client("cloudformation").get_paginator("list_stack_resources")
         return [
             one["PhysicalResourceId"]
@@ -75,7 +75,7 @@ class Stack:
         ]
 
     def total(self, metric: str) -> float:
-        """The sum of a metric of Duetick's over the last day."""
+        """Return the sum of a metric of Duetick's over the last day."""
         found = self.client("cloudwatch").get_metric_statistics(
             Namespace="Duetick",
             MetricName=metric,
@@ -104,21 +104,21 @@ def migrate_reaches_the_database(stack: Stack) -> str:
 
 
 def a_tick_claims_and_delivers(stack: Stack) -> str:
-    """Its route to the database; to the API as well, where something is due just now."""
+    """Check the tick's route to the database, and to the API if something is due just now."""
     report = stack.invoke("TickFunction", {})
     expect(report["failed"] == 0, f"deliveries failed: {report}")
     return f"claimed {report['claimed']}, delivered {report['delivered']}"
 
 
 def deliveries_arrive(stack: Stack) -> str:
-    """The ticks' route to the API, where anything was due in the last day."""
+    """Check the ticks' route to the API, if anything was due in the last day."""
     delivered, failed = stack.total("Delivered"), stack.total("Failed")
     expect(delivered or not failed, f"none of {failed:.0f} deliveries of the last day arrived")
     return f"{delivered:.0f} of the last day did, {failed:.0f} failed"
 
 
 def no_tick_was_given_up(stack: Stack) -> str:
-    """The dead letters."""
+    """Check that there are no dead letters."""
     queue = stack.outputs()["TickDeadLetters"]
     name = "ApproximateNumberOfMessages"
     answer = stack.client("sqs").get_queue_attributes(QueueUrl=queue, AttributeNames=[name])
@@ -127,7 +127,7 @@ def no_tick_was_given_up(stack: Stack) -> str:
 
 
 def the_proxy_takes_tokens_over_tls_alone(stack: Stack) -> str:
-    """And its target is healthy."""
+    """Check the proxy's settings, and that its target is healthy."""
     proxies = stack.made("AWS::RDS::DBProxy")
     for name in proxies:
         (proxy,) = stack.client("rds").describe_db_proxies(DBProxyName=name)["DBProxies"]
@@ -159,7 +159,7 @@ def the_proxy_pins_few_sessions(stack: Stack) -> str:
 
 
 def the_endpoints_are_there(stack: Stack) -> str:
-    """Each is available."""
+    """Check that each endpoint is available."""
     names = stack.made("AWS::EC2::VPCEndpoint")
     if names:
         found = stack.client("ec2").describe_vpc_endpoints(VpcEndpointIds=names)["VpcEndpoints"]
@@ -169,7 +169,7 @@ def the_endpoints_are_there(stack: Stack) -> str:
 
 
 def a_stranger_is_refused(stack: Stack) -> str:
-    """An unsigned dispatch: refused, or, where the API is private, not even reached."""
+    """Send an unsigned dispatch: it is refused, or, if the API is private, not even reached."""
     url = urlsplit(stack.outputs()["ApiUrl"])
     connection = HTTPSConnection(url.netloc, timeout=10)
     try:
@@ -196,7 +196,7 @@ CHECKS: Final = (
 
 
 def run(stack: Stack) -> Iterator[tuple[str, bool, str]]:
-    """Each check: its name, whether it passed, and what it found."""
+    """Yield the name of each check, whether it passed, and its finding."""
     for check in CHECKS:
         name = check.__name__.replace("_", " ")
         try:
@@ -206,7 +206,7 @@ def run(stack: Stack) -> Iterator[tuple[str, bool, str]]:
 
 
 def main() -> int:
-    """Print what was found; the exit status is 1 where something is wrong."""
+    """Print the findings. Return 1 if something is wrong."""
     if len(sys.argv) != 2:
         sys.stderr.write("Name the stack: python -m tests.cloud.check duetick\n")
         return 2

@@ -1,4 +1,5 @@
-"""A forecast of a month, and the month: what was due in each minute is what then fired in it.
+"""A forecast of a month, and the month: the number due in each minute is the number that fires in
+it.
 
 Schedules of every kind are put before October 2026, in which clocks go forward in Sydney and on
 Lord Howe and back in Berlin. For two days no tick comes. Then the month is forecast, a week at a
@@ -48,12 +49,12 @@ OF_STORES: Final = frozenset(
 
 
 def day(number: int, hour: int = 0) -> int:
-    """An instant of that day after the forecast."""
+    """Return an instant of that day after the forecast."""
     return NOW - NOW % DAY + number * DAY + hour * HOUR
 
 
 def kinds() -> Iterator[tuple[str, str, str | None, Policies]]:
-    """The name, the cron, the zone and the policies of each schedule."""
+    """Yield the name, the cron, the zone and the policies of each schedule."""
     yield "gap", "30 2 * * *", SYDNEY, Policies()
     yield "no gap", "30 2 * * *", SYDNEY, Policies(gap="skip")
     yield "half a gap", "15 2 * * *", HOWE, Policies()
@@ -107,7 +108,9 @@ class Month:
         self.fired[self.looked_at[-1]] += 1
 
     def fills(self) -> None:
-        """Put a schedule of each kind, those of users and flows that are paused, jobs, and rows."""
+        """Put a schedule of each kind, schedules of users and flows that are paused, jobs, and
+        rows.
+        """
         schedules = self.store.schedules
         every = (one for one in kinds() if self.kinds is None or one[0] in self.kinds)
         for name, cron, zone, policies in every:
@@ -136,8 +139,10 @@ class Month:
                 jobs.enqueue(wanted, due_at=due_at, at_most=10, now=BEGIN)
 
     def lives(self, ahead: Collection[int], minutes: Sequence[int] = ()) -> None:
-        """Tick at the end of these minutes; or of each in which something is forecast, in which a
-        row is due whatever the forecast says, and of each day.
+        """Tick at the end of these minutes; else of each minute in which something is forecast.
+
+        Then it also ticks in each minute in which a row is due whatever the forecast says, and once
+        a day.
         """
         for minute in minutes or self._due_minutes(sorted(ahead)):
             self.looked_at.append(minute)
@@ -156,7 +161,7 @@ class Month:
 
 
 def forecast(store: Store, since: int, until: int) -> Outlook:
-    """Return what is due in a span, as of now."""
+    """Return the numbers that are due in a span, as of now."""
     asked = Question(since=since, until=until, operator=True)
     found = Forecast.begin(store, asked, ReadSoFar.begin(NOW, None))
     found.read(lambda: True)

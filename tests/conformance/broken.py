@@ -21,7 +21,7 @@ BEGIN SELECT RAISE(ABORT, 'the disk is full'); END"""
 
 
 class AlteredDatabase(SqliteDatabase):
-    """SQLite in memory, in which single queries may say something else."""
+    """A SQLite in memory whose single queries may be altered."""
 
     def __init__(self) -> None:
         self.connection = sqlite3.connect(":memory:", check_same_thread=False)
@@ -93,7 +93,7 @@ class AlteredStore(Store):
 class Broken:
     """A store with one defect.
 
-    `caught_by` are the tests that fail, always; `by_chance` those that lose a race, sometimes.
+    `caught_by` are the tests that always fail; `by_chance` are those that lose a race sometimes.
     """
 
     name: str
@@ -103,7 +103,7 @@ class Broken:
 
     @contextmanager
     def opened(self) -> Iterator[Store]:
-        """A fresh one, empty."""
+        """Yield a fresh, empty store."""
         store = AlteredStore()
         store.database.make_ready()
         self.breaks(store)

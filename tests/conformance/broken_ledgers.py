@@ -29,7 +29,7 @@ def hands_out_early(store: AlteredStore) -> None:
 
 
 def ledger(kind: type[Ledger]) -> Breaks:
-    """The ledger has one method of another kind."""
+    """Give the ledger one method of another kind."""
 
     def breaks(store: AlteredStore) -> None:
         store.ledger = kind(store.shelf, store.now, new_id)
@@ -100,7 +100,9 @@ class Meeting:
         self._came = 0
 
     def come(self) -> None:
-        """Alone it goes on after a while, in which a machine that stands still is one moment."""
+        """Wait for another thread to come. Alone it goes on after a while, which is one moment on a
+        machine that stands still.
+        """
         if threading.current_thread() is threading.main_thread():
             return
         with self._lock:

@@ -1,7 +1,7 @@
 """Broken shelves: the SQLite one with one method replaced, or one line of its SQL changed.
 
-Each names the tests that have to fail; all others have to pass. A suite in which every test fails
-for every defect would tell nobody what is wrong.
+Each names the tests that have to fail; all others have to pass. If every test failed for every
+defect, the suite would not tell what is wrong.
 """
 
 import sqlite3
@@ -33,12 +33,12 @@ claim = SqliteClaim()
 
 
 def sql(name: str, part: str, instead: str) -> Breaks:
-    """One line of SQL says something else."""
+    """Alter one line of SQL."""
     return lambda store: store.database.alter(name, part, instead)
 
 
 def sql_of(names: Sequence[str], part: str, instead: str) -> Breaks:
-    """The same line of several queries says something else."""
+    """Alter the same line of several queries."""
 
     def breaks(store: AlteredStore) -> None:
         for name in names:
@@ -58,17 +58,17 @@ def erasing_all_but(*tables: str) -> Breaks:
 
 
 def shelf(kind: type[AlteredShelf]) -> Breaks:
-    """The shelf has one method of another kind."""
+    """Give the shelf one method of another kind."""
     return lambda store: store.use(kind(store.database))
 
 
 def claiming(how: ClaimChunk) -> Breaks:
-    """The shelf claims another way."""
+    """Let the shelf claim another way."""
     return lambda store: store.use(AlteredShelf(store.database, how))
 
 
 def session(kind: type[SqliteSession]) -> Breaks:
-    """The database has sessions of another kind."""
+    """Give the database sessions of another kind."""
 
     def breaks(store: AlteredStore) -> None:
         store.database.session = kind
@@ -77,7 +77,7 @@ def session(kind: type[SqliteSession]) -> Breaks:
 
 
 def schedules(kind: type[Schedules]) -> Breaks:
-    """The schedules have one method of another kind."""
+    """Give the schedules one method of another kind."""
 
     def breaks(store: AlteredStore) -> None:
         store.schedules = kind(store.shelf, store.now, look_ahead=False)
@@ -86,7 +86,7 @@ def schedules(kind: type[Schedules]) -> Breaks:
 
 
 class CommitsBetween(Meddled):
-    """A session that commits what was done so far before it runs the query of that name."""
+    """A session that commits its work so far before it runs the query of that name."""
 
     def rows(self, name: str, params: Params) -> Sequence[Row]:
         if name == self._name:
@@ -193,7 +193,7 @@ class OwnClock(Meddled):
 
 
 def reads_the_wall_clock(session: Session, now: int, limit: int, ahead: int, fair: Fair) -> Chunk:
-    """The next time follows a clock of its own, which is right on the day of most tests."""
+    """Claim by a clock of its own, which is right on the day of most tests."""
     return claim(OwnClock(session), now, limit, ahead, fair)
 
 
@@ -218,7 +218,7 @@ class CommitsTheRowFirst(SqliteSession):
 
 
 class ForgetsWhatWasDue(Schedules):
-    """A delete does not account for what was due."""
+    """A delete does not account for the times that were due."""
 
     def delete(
         self, user_id: str, key: str, *, now: int | None = None, if_version: Expected | None = None

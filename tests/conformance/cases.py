@@ -1,4 +1,4 @@
-"""Random schedules in the middle of their life, and what may be asked of their occurrences."""
+"""Random schedules in the middle of their life, and questions about their occurrences."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -97,7 +97,7 @@ Asked: TypeAlias = Occurrence | Lease
 
 @dataclass(frozen=True)
 class Case:
-    """A schedule as it stands before the question, and the lease by which it is asked."""
+    """A schedule as it stands before the question, and the lease of the question."""
 
     standing: Standing
     asked: Asked
@@ -105,13 +105,13 @@ class Case:
 
 @dataclass(frozen=True)
 class Oddities:
-    """Draws what is odd, and takes the usual for all else."""
+    """The odd parts of a case are drawn; all others are the usual ones."""
 
     draw: st.DrawFn
     odd: frozenset[str]
 
     def of(self, name: str, usual: V, others: st.SearchStrategy[V]) -> V:
-        """One of the others if this is odd."""
+        """Return one of the others if this part is odd, else the usual one."""
         return self.draw(others) if name in self.odd else usual
 
 
@@ -169,7 +169,9 @@ def _occurrence(odds: Oddities, policies: Policies, stands: Stand) -> Occurrence
 
 
 def _rivals(odds: Oddities, held: Occurrence) -> list[Occurrence]:
-    """Up to two others of the schedule. Of those that need its place one at most has it."""
+    """Draw up to two other occurrences of the schedule. At most one has the place that others
+    need.
+    """
     found = [held]
     for number in range(1, 1 + odds.of("rivals", 0, st.integers(1, 2))):
         state = odds.draw(RIVALS)
@@ -201,7 +203,9 @@ def _has_place(one: Occurrence) -> bool:
 
 
 def _asked(odds: Oddities, held: Occurrence, usual: Stand) -> Asked:
-    """The hold of somebody on it: as it stands or was, as a tick leased it, by its name alone."""
+    """Return a lease of the occurrence: as it stands or was, as a tick leased it, or by its name
+    alone.
+    """
     fence = odds.of("fence", held.fence, st.sampled_from([1, 9]))
     asked: Occurrence = replace(held, fence=fence)
     if (held.state, held.reason) != usual and odds.draw(st.booleans()):
@@ -220,7 +224,10 @@ def _asked(odds: Oddities, held: Occurrence, usual: Stand) -> Asked:
 
 @st.composite
 def cases(draw: st.DrawFn, stands: Sequence[Stand], odd: frozenset[str] = frozenset()) -> Case:
-    """Schedules of which an occurrence most often stands so, and what is odd in any case."""
+    """Draw a schedule with an occurrence that mostly stands in one of these ways.
+
+    `odd` parts are odd in any case.
+    """
     odds = Oddities(draw, odd | draw(st.frozensets(st.sampled_from(ODD), max_size=3)))
     policies = draw(st.sampled_from([Policies(), RETRIED]) | POLICIES)
     record = None if "no record" in odds.odd else _record(odds, policies)
@@ -259,7 +266,7 @@ def with_hook(case: Case) -> Case:
 
 
 def of_hook(case: Case) -> Case:
-    """Return the case in which a failure hook is asked of, of a schedule that names one."""
+    """Return the case in which the question is about a failure hook."""
     told = with_hook(case)
     name = told.asked.identity
     there = [_hook(one) if one.identity == name else one for one in told.standing.occurrences]

@@ -33,14 +33,15 @@ OUTCOMES = (
 
 
 def _hook_of(made: Policies) -> str | None:
-    """Name a failure hook in a third of all policies. It follows from the others: one more draw
-    would change what all seeds are.
+    """Name a failure hook in a third of all policies.
+
+    It follows from the other policies: one more draw would change the run of every seed.
     """
     return "tell" if crc32((made.dump() or "").encode()) % 3 == 0 else None
 
 
 class Chances(Random):
-    """Random choices, which a seed repeats."""
+    """Random choices. The same seed makes the same ones."""
 
     def happens(self, share: float) -> bool:
         """Return True with that probability."""

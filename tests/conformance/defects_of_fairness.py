@@ -1,4 +1,4 @@
-"""Broken stores that take from users what is not their turn, or too much of it."""
+"""Broken stores that take a user's occurrences before their turn, or too many of them."""
 
 import json
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ class AlwaysShares(AlteredShelf):
 
 
 class LeasesTooSoon(AlteredShelf):
-    """A tick that goes on takes what came due, or was released, since it began."""
+    """A tick that goes on takes occurrences that came due, or were released, since it began."""
 
     def lease(self, now: int, limit: int, ahead: int, fair: Fair) -> Sequence[Occurrence]:
         return super().lease(now, limit, ahead, fair._replace(late=0))

@@ -1,4 +1,4 @@
-"""Broken stores that tell a forecast something else, each with the tests that have to notice it."""
+"""Broken stores that tell a forecast wrong numbers, each with the tests that have to notice it."""
 
 from tests.conformance.broken import Broken
 from tests.conformance.broken_stores import sql

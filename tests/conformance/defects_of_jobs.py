@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class KeepsNoKey(AlteredShelf):
-    """A creation is checked by nobody, and kept by nobody."""
+    """A change neither checks nor keeps a creation."""
 
     def change(
         self,
@@ -30,7 +30,7 @@ class KeepsNoKey(AlteredShelf):
 
 
 class ListsAllJobs(AlteredShelf):
-    """A list of pending jobs has those that have ended, too."""
+    """A list of pending jobs also has the jobs that have ended."""
 
     def jobs(self, user_id: str, after: str, limit: int, *, ended: bool | None = None) -> JobsFound:
         del ended

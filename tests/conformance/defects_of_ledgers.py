@@ -1,4 +1,4 @@
-"""Broken stores whose defect shows in begins, leases, changes and what is looked up."""
+"""Broken stores whose defect shows in begins, leases, changes and look-ups."""
 
 from tests.conformance.broken import Broken
 from tests.conformance.broken_ledgers import (

@@ -11,14 +11,14 @@ from tests.conformance.broken_stores import shelf, sql
 
 
 class ClaimsDespiteLimits(AlteredShelf):
-    """A claim leases what has to wait for a place."""
+    """A claim leases occurrences that have to wait for a place."""
 
     def claim(self, now: int, limit: int, ahead: int, fair: Fair) -> Chunk:
         return super().claim(now, limit, ahead, fair._replace(limits=NO_LIMITS))
 
 
 class LeasesDespiteLimits(AlteredShelf):
-    """A lease takes whatever waits."""
+    """A lease takes all occurrences that wait."""
 
     def lease(self, now: int, limit: int, ahead: int, fair: Fair) -> Sequence[Occurrence]:
         return super().lease(now, limit, ahead, fair._replace(limits=NO_LIMITS))

@@ -1,4 +1,4 @@
-"""Stores that purge wrongly, or whose locks hold nobody, each with the tests that notice it."""
+"""Stores that purge wrongly, or whose locks keep nobody out, each with the tests that notice it."""
 
 from duetick.stores.sql.queries import load
 
@@ -7,7 +7,7 @@ from tests.conformance.broken_stores import sql
 
 
 def purges_what_runs(store: AlteredStore) -> None:
-    """The age alone decides, of whatever state."""
+    """The age alone decides, in any state."""
     ended = "state IN ('succeeded', 'cancelled', 'dead', 'deleted')"
     store.database.alter("retire_ended", load("sqlite")["is_ended"], "o.state <> ''")
     store.database.alter("retire_occurrences", ended, "state <> ''")

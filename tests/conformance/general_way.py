@@ -1,4 +1,4 @@
-"""Shelves without their fast ways: whatever the holder of a lease does is a change of the book."""
+"""Shelves without their fast ways: each act of a lease's holder is a change of the book."""
 
 from collections.abc import Sequence
 
@@ -14,10 +14,10 @@ from duetick.stores.sqlite.shelf import SqliteShelf
 
 
 class GeneralWay:
-    """Of a shelf for which nothing is everyday."""
+    """The ways of a shelf for which nothing is everyday."""
 
     def look(self, now: int | None, ahead: int, note: str) -> Glance | None:
-        """A tick asks one by one."""
+        """Return None, so that a tick asks one by one."""
         del now, ahead, note
         return None
 
@@ -56,7 +56,7 @@ class GeneralDynamo(GeneralWay, DynamoShelf):
 
 
 def general(shelf: Shelf) -> Shelf:
-    """The same database without its fast ways."""
+    """Return the same database without its fast ways."""
     if isinstance(shelf, PostgresShelf):
         return GeneralPostgres(shelf._database, migrations("postgres"))
     if isinstance(shelf, SqliteShelf):

@@ -1,4 +1,4 @@
-"""Runs the suite against a store in this process, and tells which of its tests fail.
+"""Run the suite against a store in this process, and tell which of its tests fail.
 
 Only a failed assertion counts as a failure that the suite found. Any other error, in the set-up or
 in the test, is passed on: a store that does not work at all proves nothing about the suite.
@@ -23,7 +23,9 @@ OTHERS: Final = 1 if "DUETICK_ALL_TESTS" in os.environ else 12
 
 @dataclass(slots=True)
 class Verdict:
-    """The names of the suite's tests by how they ended. A test with parameters fails with one."""
+    """The names of the suite's tests by their end. A test with parameters fails if it fails with
+    one.
+    """
 
     passed: set[str] = field(default_factory=set)
     failed: set[str] = field(default_factory=set)
@@ -31,7 +33,7 @@ class Verdict:
 
 
 def names_of(suite: StoreSuite) -> Sequence[str]:
-    """All of the suite's tests."""
+    """Return all of the suite's tests."""
     return sorted(name for name in dir(suite) if name.startswith("test_"))
 
 
@@ -62,7 +64,7 @@ def _group(verdict: Verdict, test: Test, store: Store, given: dict[str, object])
 
 
 def _parameters(test: Test) -> Iterator[dict[str, object]]:
-    """Each combination of what its parametrize marks give."""
+    """Yield each combination of the values of its parametrize marks."""
     marks = [mark for mark in getattr(test, "pytestmark", []) if mark.name == "parametrize"]
     for values in product(*(mark.args[1] for mark in marks)):
         given: dict[str, object] = {}

@@ -2,10 +2,10 @@
 
 It is created, changed, paused, resumed, disabled, deleted and made again, while ticks claim it,
 ahead of time or long after it. Its user, its flow and everything are paused too. Each of them may
-have a clock of its own, and a change may stall between its clock and its write. What is owed
-follows from the definitions alone: every time that a definition names from when it was put to when
-the next one was. The ledger has to say each of them once: an occurrence of its own, or part of one
-range. A time in a pause of a group may have neither.
+have a clock of its own, and a change may stall between its clock and its write. The definitions
+alone say what is owed: every time that a definition names from its put until the next one's. The
+ledger has to have each of them once: as an occurrence of its own, or as part of one range. A time
+in a pause of a group may have neither.
 """
 
 from collections import Counter
@@ -295,7 +295,7 @@ class Life:
             self.close()
 
     def accounted(self) -> Counter[int]:
-        """Return how many entries of the ledger account for each time."""
+        """Return the number of the ledger's entries that account for each time."""
         found: Counter[int] = Counter()
         for one in self.store.ledger.find(USER, self.key, limit=100_000):
             if one.origin == "schedule":
@@ -304,7 +304,7 @@ class Life:
 
 
 def spelled_out(one: Occurrence) -> list[int]:
-    """Return the nominal time, or all those of a range."""
+    """Return the nominal time, or all times of a range."""
     if one.range_end is None:
         return [one.nominal_at]
     times = fires(one.cron, None, one.nominal_at - 1, one.range_end)

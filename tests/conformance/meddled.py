@@ -1,4 +1,4 @@
-"""A session of a broken store, in which single queries do something else."""
+"""A session of a broken store, whose queries of one name do something else."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -19,7 +19,7 @@ class Meddled:
         return self._instead if name == self._name else self._session.rows(name, params)
 
     def several(self, calls: Sequence[QueryCall]) -> Sequence[Sequence[Row]]:
-        """Run them, but for those of that name."""
+        """Run the queries, with those of that name altered."""
         return [self.rows(name, params) for name, params in calls]
 
     def each(self, name: str, params: Sequence[Params]) -> Sequence[int]:
@@ -27,7 +27,7 @@ class Meddled:
         return [1 for _ in params] if name == self._name else self._session.each(name, params)
 
     def start(self, calls: Sequence[QueryCall]) -> Callable[[], Sequence[Sequence[Row]]]:
-        """Run them, but for those of that name."""
+        """Start the queries, with those of that name altered."""
         answers = self.several(calls)
         return lambda: answers
 
@@ -36,7 +36,7 @@ class Meddled:
         return sum(self.each(name, [dict(zip(names, each, strict=True)) for each in given]))
 
     def last(self, calls: Sequence[QueryCall]) -> Callable[[], Sequence[Sequence[Row]]]:
-        """Run them, but for those of that name."""
+        """Run the last queries, with those of that name altered."""
         answers = self.several(calls)
         return lambda: answers
 

@@ -74,7 +74,7 @@ T = TypeVar("T")
 
 @dataclass
 class NoEffects:
-    """An action can write nothing of its own into dictionaries, but it may change other books."""
+    """The effects of an action: it cannot write into dictionaries, but may change other books."""
 
     shelf: "MemoryShelf"
     dialect = None
@@ -143,7 +143,7 @@ class MemoryPages:
 
 @dataclass
 class MemoryShelf:
-    """`duetick.ports.Shelf`. Whoever holds the lock is alone: that is a transaction."""
+    """`duetick.ports.Shelf`. The holder of the lock is alone: that is a transaction."""
 
     lock: RLock = field(default_factory=RLock)
     books: dict[ScheduleName, Book] = field(default_factory=dict)
@@ -610,7 +610,7 @@ class MemoryShelf:
         return [one for one in found if one.place < after][:limit]
 
     def take_in(self, limit: int, take: TakeIn) -> int:
-        """Nobody else writes into dictionaries."""
+        """Take nothing in: nobody else writes into dictionaries."""
         del limit, take
         return 0
 

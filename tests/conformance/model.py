@@ -1,7 +1,7 @@
 """The promises of a store, kept in plain dictionaries: the other side of the stateful test.
 
-It knows no SQL, no rows and no ranges. A plan has times that are not accounted for yet; whatever
-happens to it accounts for those up to now. An entry has a state, and moves as the contract says.
+It knows no SQL, no rows and no ranges. A plan has times that are not accounted for yet; each change
+of it accounts for those up to now. An entry has a state, and moves as the contract says.
 """
 
 from collections.abc import Iterable
@@ -33,8 +33,8 @@ RETRIED = Policies(
 class Plan:
     """A schedule, or a row without one (`timing` 0). Its times up to `since` are accounted for.
 
-    One that is paused until a time fires from then on; what it holds back is accounted for by the
-    next change. `born` is the timing that it was made with.
+    A plan that is paused until a time fires from then on; the next change accounts for the times
+    that the pause holds back. `born` is the plan's first timing.
     """
 
     cron: str
@@ -67,9 +67,9 @@ class Plan:
 
 @dataclass(slots=True)
 class Entry:
-    """An occurrence. `fence` is the newest that was handed out, NOBODY where nobody has it.
+    """An occurrence. `fence` is the newest that was handed out; NOBODY if no one has it.
 
-    `lease_until` of one that is retrying is the end of the time for which it keeps its place.
+    If the occurrence is retrying, it keeps its place until `lease_until`.
     """
 
     key: str
@@ -125,7 +125,7 @@ class Model:
         return new
 
     def ends(self, key: str, now: int) -> None:
-        """Account for pending times, and for those of a pause, as a change ends the plan.
+        """Account for pending times, and for the times of a pause, as a change ends the plan.
 
         A retry that waits for the end of its pause is due.
         """
@@ -146,7 +146,8 @@ class Model:
     def claim(self, now: int, ahead: int = 0) -> set[tuple[str, int]]:
         """Return the names that a claim of everything leases.
 
-        Of past times those within the grace fire, else the newest. All times ahead fire.
+        The past times within the grace fire; if there are none, the newest fires. All times ahead
+        fire.
         """
         found: set[tuple[str, int]] = set()
         for key, plan in self.plans.items():
@@ -242,7 +243,9 @@ class Model:
         return plan.timing != entry.timing and not plan.names(nominal_at)
 
     def _kept_out(self, entry: Entry, now: int) -> bool:
-        """Return True if another occurrence has the place. If none has, those that lost it wait."""
+        """Return True if another occurrence has the place. If none has, the occurrences that lost
+        it wait.
+        """
         others = [one for one in self._of(entry.key) if one is not entry]
         if any(one.keeps_out(entry, now) for one in others):
             return True

@@ -1,8 +1,8 @@
 """A town of users over forty days: they make, finish, pause, edit and delete schedules.
 
 Each day has a morning in which they act, a noon at which schedules fire, and an evening in which a
-purge runs. What each schedule is, and how often it ran, is worked out here anew, by days. Each
-evening the store has to say the same: lists, quota, index, runs, check.
+purge runs. The state of each schedule, and the number of its runs, are worked out here anew, by
+days. Each evening the store has to say the same: lists, quota, index, runs, check.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -225,7 +225,7 @@ class Town:
         assert verify(self.store, 0, self.now(), now=self.now()).found == {}
 
     def _leaves(self, name: tuple[str, str], late: int) -> None:
-        """Compare a schedule whose time has come: a purge deletes it then, or an evening later."""
+        """Compare a schedule whose time has come: a purge deletes it that evening, or the next."""
         gone = self.store.schedules.get(*name) is None
         assert not gone or late >= 0, f"{name} left too early"
         assert gone or late <= 0, f"{name} is still there"

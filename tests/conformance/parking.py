@@ -33,7 +33,7 @@ class Parking:
     may_leave: Event = field(default_factory=Event)
 
     def stop(self) -> None:
-        """Wait here, if nobody has yet."""
+        """Wait here, unless a caller has waited before."""
         if not self.reached.is_set():
             self.reached.set()
             assert self.may_leave.wait(LONGEST)

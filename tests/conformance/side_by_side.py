@@ -1,7 +1,7 @@
 """All stores side by side in worlds at random: `python -m tests.conformance.side_by_side`.
 
-Each world has a seed, and is the same every time. Where stores differ, the command ends and tells
-the seed, what happened last, and each field in which they differ.
+Each world has a seed, and is the same every time. If stores differ, the command ends and tells the
+seed, the last steps, and each field in which they differ.
 """
 
 import argparse
@@ -27,14 +27,14 @@ TOLD_EVERY = 10
 
 
 def opened(address: str) -> Store:
-    """The store at an address, ready for use."""
+    """Return the store at an address, ready for use."""
     store = open_store(address)
     store.migrate()
     return store
 
 
 def compare(opens: Opens, seeds: Iterable[int], steps: int) -> None:
-    """A world of each seed, in empty stores of its own. Raises where two of them differ."""
+    """Compare a world of each seed, in empty stores of its own. Raise if two stores differ."""
     for seed in seeds:
         with ExitStack() as open_now:
             stores = {name: opens_one() for name, opens_one in opens.items()}
@@ -53,7 +53,7 @@ def _live(world: World, seed: int, steps: int) -> None:
 
 @contextmanager
 def all_stores() -> Iterator[Opens]:
-    """Each of them, on servers of this machine; DynamoDB with one shard, and with several."""
+    """Yield each store, on servers of this machine: DynamoDB with one shard, and with several."""
     with ExitStack() as started, tempfile.TemporaryDirectory(prefix="duetick-sides-") as folder:
         postgres = EmbeddedPostgres()
         started.callback(postgres.remove)
@@ -68,7 +68,7 @@ def all_stores() -> Iterator[Opens]:
 
 
 def main() -> int:
-    """Compare, and say how far it is."""
+    """Compare, and print the progress."""
     parser = argparse.ArgumentParser(description="Drive all stores side by side, at random.")
     parser.add_argument("--seeds", type=int, default=20, help="how many worlds")
     parser.add_argument("--from", type=int, default=0, dest="first", help="the first one's seed")

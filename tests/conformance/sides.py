@@ -58,9 +58,9 @@ def _answer(ask: Ask, store: Store, name: str) -> object:
 
 
 def lines(answer: object) -> Iterator[str]:
-    """An answer spelled out, a line for each field; without what is each store's own.
+    """Yield a line for each field of an answer, without the parts that each store makes up.
 
-    Those are the ids of occurrences, the cursors of pages, and the words of a refusal.
+    These are the ids of occurrences, the cursors of pages, and the words of a refusal.
     """
     match answer:
         case Occurrence():
@@ -104,7 +104,9 @@ def _difference(question: str, one: tuple[str, list[str]], other: tuple[str, lis
 
 
 def brief(value: object) -> str:
-    """For whoever reads what happened: of a schedule and the like only what is not usual."""
+    """Return a value in short, for the reader of a report: of a dataclass only the unusual
+    fields.
+    """
     if not is_dataclass(value):
         return str(value)
     said = {field.name: getattr(value, field.name) for field in fields(value)}

@@ -17,7 +17,7 @@ GIVEN: Final = "given"
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """All that is kept of one schedule, whatever it is called."""
+    """All data of one schedule, without its name."""
 
     record: Record | None = None
     row: IndexRow | None = None
@@ -47,7 +47,9 @@ def place(shelf: Shelf, name: ScheduleName, standing: Standing, now: int) -> Non
 
 
 def look(shelf: Shelf, name: ScheduleName, now: int) -> Standing:
-    """The schedule as it stands there, without its name and without ids that nobody gave."""
+    """Return the schedule as it stands in a shelf, without its name and without ids that nobody
+    gave.
+    """
     user_id, key = name
     found = shelf.find(Query(user_id, key, frozenset(), ("", "", LATEST, ""), 1_000))
     events = tuple(map(tuple, shelf.events([one.identity for one in found])))
@@ -67,7 +69,7 @@ def look(shelf: Shelf, name: ScheduleName, now: int) -> Standing:
 
 
 def nameless(found: Sequence[Occurrence]) -> tuple[Occurrence, ...]:
-    """Occurrences without the name of their schedule, and without ids that nobody gave."""
+    """Return occurrences without the name of their schedule, and without ids that nobody gave."""
     return tuple(
         replace(one, user_id="", key="", id=_given(one.id), death=_nameless_death(one.death))
         for one in found
@@ -83,7 +85,7 @@ def _nameless_death(death: Death | None) -> Death | None:
 
 
 def nameless_record(record: Record | None) -> Record | None:
-    """A record without its name."""
+    """Return a record without its name."""
     return replace(record, user_id="", key="") if record else None
 
 

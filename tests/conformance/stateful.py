@@ -49,7 +49,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.store = self.open_store()
 
     def open_store(self) -> Store:
-        """An open, migrated, empty store."""
+        """Return an open, migrated, empty store."""
         raise NotImplementedError
 
     def teardown(self) -> None:
@@ -69,7 +69,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(key=RECORDS, cron=CRONS, minutes=st.integers(1, 9))
     def pause(self, key: str, cron: str, minutes: int) -> None:
-        """A pause with an end; the same write may change the times."""
+        """Pause with an end; the same write may change the times."""
         now = self.clock()
         until = now + minutes * 60 * SECOND
         wanted = pause(a_schedule(key, cron, enabled=True), "", until, now)
@@ -77,7 +77,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.retime(key, cron, enabled=True, until=until)
 
     def retime(self, key: str, cron: str, *, enabled: bool, until: int = 0) -> None:
-        """The model has another plan from now on."""
+        """Change the times: the model has another plan from now on."""
         now, plan = self.clock(), self.model.plans.get(key)
         if plan:
             self.model.ends(key, now)
@@ -105,7 +105,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(back=st.integers(-5, 5))
     def upsert(self, back: int) -> None:
-        """A row without a record, at one of its times: ahead, or set back."""
+        """Put a row without a record, at one of its times: ahead, or set back."""
         at = next_fire(BARE_CRON, None, self.clock() - back * 60 * SECOND)
         assert at is not None
         self.store.index.upsert(IndexRow("ada", BARE, BARE_CRON, None, at))
@@ -119,7 +119,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(target=handles, limit=st.integers(1, 3), ahead=st.sampled_from([0, 0, 130 * SECOND]))
     def claim(self, limit: int, ahead: int) -> object:
-        """I-02, I-04, I-13, T-06: what is due, or will be in the window, once."""
+        """I-02, I-04, I-13, T-06: claim everything that is due, or will be in the window, once."""
         claimed = drain(self.store, self.clock(), limit, ahead=ahead)
         assert Counter((o.key, o.nominal_at) for o in claimed) == Counter(
             self.model.claim(self.clock(), ahead)
@@ -131,7 +131,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule()
     def break_a_row(self) -> None:
-        """I-13: it is due, and nobody can read it."""
+        """I-13: put a row that is due and cannot be read."""
         if not self.broken:
             self.store.index.upsert(IndexRow("ada", BROKEN, "never", None, self.clock()))
             self.broken = True
@@ -146,7 +146,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(key=RECORDS)
     def drift_and_mend(self, key: str) -> None:
-        """I-16: a row that waits too long is found; what it missed is accounted for."""
+        """I-16: a rebuild finds a row that waits too long, and accounts for the missed times."""
         row = self.store.index.get("ada", key)
         if row is not None:
             self.store.index.upsert(replace(row, next_fire_at=row.next_fire_at + 10 * DAY))
@@ -168,7 +168,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(target=handles, key=st.sampled_from(["once", "retried", BARE]))
     def run_by_hand(self, key: str) -> object:
-        """A caller brings an occurrence of its own, which answers to no schedule."""
+        """Bring a caller's occurrence, which depends on no schedule."""
         self.runs += 1
         now, origin = self.clock(), f"run:{self.runs}"
         asked = NewOccurrence("ada", key, "", None, now, origin=origin, due_at=now)
@@ -200,7 +200,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @invariant()
     def attempts_and_states_agree(self) -> None:
-        """J-13: what the ledger holds of each occurrence is what happened to it."""
+        """J-13: the ledger has of each occurrence the attempts and the state that the model has."""
         for name, entry in self.model.entries.items():
             held = self.store.ledger.get(*name)
             assert held is not None
@@ -225,13 +225,13 @@ class StoreMachine(RuleBasedStateMachine):
 
 
 def a_schedule(key: str, cron: str, *, enabled: bool) -> Schedule:
-    """One of the two that have a record."""
+    """Draw one of the two that have a record."""
     policies = RETRIED if key == "retried" else ONCE
     return Schedule("ada", key, cron, "flow", "act", enabled=enabled, policies=policies)
 
 
 def spelled_out(occurrence: Occurrence) -> list[int]:
-    """Its nominal time, or all those of its range."""
+    """Return the nominal time, or all times of a range."""
     first, last = occurrence.nominal_at, occurrence.range_end
     if last is None:
         return [first]

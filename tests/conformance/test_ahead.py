@@ -1,4 +1,4 @@
-"""A forecast of a month says how much fires in each minute of it, on every store."""
+"""A forecast of a month has the number of fires in each minute of it, on every store."""
 
 from contextlib import closing
 from functools import cache
@@ -16,7 +16,7 @@ from tests.lab.postgres import emptied
 
 @cache
 def minutes(of: frozenset[str] | None = None) -> tuple[int, ...]:
-    """The minutes in which a tick finds something, as they were in memory."""
+    """Return the minutes in which a tick finds something, as a store in memory has them."""
     clock = FakeClock(BEGIN)
     month = live_as_forecast(Store(MemoryShelf(), clock), clock, of=of)
     return tuple(month.looked_at)

@@ -1,7 +1,7 @@
 """A DynamoDB store that forgets one of its shards is caught, as the broken SQL stores are.
 
-Where nothing stands in that shard it does what a working one does. So only the tests are run, of
-the whole suite, that name a schedule which belongs there: a store in memory tells which those are.
+If nothing stands in that shard, such a store works. So of the whole suite only the tests run that
+name a schedule of that shard: a store in memory finds these tests.
 """
 
 from collections.abc import Iterator
@@ -59,7 +59,7 @@ class DynamoSuite(StoreConformance):
 
 @contextmanager
 def forgetful(endpoint: DynamoDB) -> Iterator[Store]:
-    """A fresh one, empty."""
+    """Yield a fresh, empty store."""
     whole = open_dynamodb(endpoint.table_url(table_name()), checks_clock=False)
     store = Store(ForgetsAShard(whole._table, SHARDS, checks_clock=False))
     store.migrate()

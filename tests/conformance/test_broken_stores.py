@@ -1,4 +1,4 @@
-"""The suite catches a broken store, and says what is broken in it."""
+"""The suite catches a broken store, and names the defect."""
 
 import pytest
 from duetick.domain.errors import SchemaOutdated

@@ -1,7 +1,8 @@
 """The crossing table: each verb of a book meets each policy in a test that `crossings.csv` names.
 
-A row `*` is the random driver, which compares the stores in worlds where everything may happen. It
-counts for a crossing only if the worlds really drive it, on a schedule with that very policy.
+A row `*` is the random driver, which compares the stores in worlds where everything may happen. The
+driver counts for a crossing only if the worlds really drive the verb on a schedule with that
+policy.
 """
 
 import csv
@@ -66,20 +67,22 @@ class Crossing:
 
 
 def crossings() -> list[Crossing]:
-    """The table."""
+    """Return the crossing table."""
     with TABLE.open(encoding="utf-8") as text:
         return [Crossing(**row) for row in csv.DictReader(text)]
 
 
 def verbs() -> set[str]:
-    """The methods of a book that change it, a user's two changes by them, and erase."""
+    """Return the verbs: a book's methods that change it, a user's two changes by them, and
+    erase.
+    """
     of_book = {name for name in vars(Book) if not name.startswith("_")} - READS
     of_book -= {field.name for field in fields(Book)}
     return of_book | {pausing.pause.__name__, pausing.resume.__name__, ERASE}
 
 
 def driven() -> Counter[tuple[str, str]]:
-    """Count how often the worlds ask each verb of a schedule with each policy."""
+    """Count the verbs that the worlds ask of a schedule with each policy."""
     counted: Counter[tuple[str, str]] = Counter()
     for seed in range(150):
         world = CountedWorld({"memory": Store(MemoryShelf())}, seed)

@@ -1,4 +1,4 @@
-"""A-02 over random lives: explain says what the ledger has, and what a tick and a begin then do.
+"""A-02 over random lives: explain agrees with the ledger, and with the next tick and begin.
 
 Each question about a time to come is asked of one snapshot: a copy of the store lives on until that
 time, minute by minute, and nobody changes the schedule.
@@ -97,7 +97,7 @@ def snapshot(store: Store) -> Store:
 
 
 def lives_on(store: Store, key: str, since: int, until: int) -> Occurrence | None:
-    """Let each tick come in its minute, and each occurrence succeed. Return that of the last."""
+    """Let each tick come in its minute, and each occurrence succeed. Return the last occurrence."""
     first = since - since % MINUTE + MINUTE
     held = [*store.ledger.find(USER, key, state=State.QUEUED, limit=1_000)]
     for now in (since, *range(first, until + 3 * MINUTE, MINUTE)):

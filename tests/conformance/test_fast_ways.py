@@ -1,4 +1,4 @@
-"""Fast equals general: what is done in one write is what the book does, in every case."""
+"""Fast equals general: one write has the effect that the book has, in every case."""
 
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
@@ -34,7 +34,7 @@ Answer = Begun | Refused | Occurrence | None
 
 @dataclass
 class Side:
-    """One way over a shelf. Each schedule that is placed has a name of its own."""
+    """One way over a shelf. Each placed schedule has a name of its own."""
 
     shelf: Shelf
     user_id: str
@@ -170,7 +170,7 @@ def on_moto(moto: DynamoDB) -> Iterator[Ways]:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """Two ways, and how many cases there is time for."""
+    """Two ways, and the number of cases for which there is time."""
 
     ways: Ways
     cases: int
@@ -258,7 +258,7 @@ def check_hooks(trial: Trial, told: Callable[[Case], Case]) -> None:
 
 
 def check_lives(trial: Trial) -> None:
-    """One after another is begun and settled: what one write leaves, the next one meets."""
+    """Begin and settle one after another: a write meets what the write before it has left."""
 
     @settings(max_examples=trial.cases // 2, phases=PHASES)
     @given(case=cases(BEGINNINGS, frozenset({"rivals"})), steps=STEPS)
@@ -292,9 +292,7 @@ def check_sharing(trial: Trial) -> None:
 
 
 def check_packs(trial: Trial) -> None:
-    """Several are begun at once, and what began is settled at once, as each is in the general
-    way.
-    """
+    """Begin several at once, and settle those that began at once: each as in the general way."""
 
     @settings(max_examples=trial.cases // 3, phases=PHASES)
     @given(drawn=st.lists(st.tuples(cases(BEGINNINGS), OUTCOMES), min_size=2, max_size=5))

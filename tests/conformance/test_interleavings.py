@@ -1,8 +1,8 @@
-"""Two callers who change a schedule at once: the result is as if one of them had come first.
+"""Two callers change a schedule at once: the result is as if one of them had come first.
 
-One is parked between its reading and its writing, while another one, on a connection of its own,
-acts to its end or has to wait. The same two acts one after the other, on a store in memory, are
-the measure.
+The first is parked between its reading and its writing, while the second, on a connection of its
+own, acts to its end or has to wait. The measure is the same two acts one after the other, on a
+store in memory.
 """
 
 import re
@@ -53,7 +53,7 @@ PAIRS: Final = [
 
 @cache
 def in_turn(scene: str, first: str, second: str) -> Ended:
-    """The same one after the other, on a fresh store."""
+    """Run the same acts one after the other, on a fresh store."""
     store, name = Store(MemoryShelf()), ("ann", "k")
     standing = SCENES[scene].standing
     place(store.shelf, name, standing, T)
@@ -125,7 +125,7 @@ CLEAR = f"TRUNCATE {', '.join(OF_USERS)}"
 
 
 class DynamoBench:
-    """Each of the two writes on the condition of what it has read."""
+    """Each of the two writes on the condition that nothing has changed since its read."""
 
     def __init__(self, url: str, kind: type[ParkingTable] = ParkingTable) -> None:
         self.parking = Parking()
@@ -184,7 +184,7 @@ numbers = count()
 
 
 def at_once(bench: Bench, scene: str, parked: str, other: str) -> Ended:
-    """The first is parked where it would write, until the second is done or blocked."""
+    """Park the first where it would write, until the second is done or blocked."""
     name, standing = ("ann", f"k{next(numbers)}"), SCENES[scene].standing
     bench.parking = Parking()
     place(bench.other.shelf, name, standing, T)
@@ -202,7 +202,7 @@ def at_once(bench: Bench, scene: str, parked: str, other: str) -> Ended:
 
 
 def _come_again(hand: Hand, verb: str, answer: Answer) -> Answer:
-    """A tick that passed by what another one held finds it the next time."""
+    """Repeat a tick that passed by the rows that another one held: it finds them now."""
     return hand.does(verb) if verb in TICKS and answer == () else answer
 
 
@@ -217,7 +217,7 @@ def wrong(bench: Bench, scene: str, parked: str, other: str) -> list[str]:
 
 
 def differences(found: object, expected: object, place: str = "") -> Iterator[str]:
-    """The parts of two answers, or of what two stores keep, that are not the same."""
+    """Yield the parts in which two answers, or the data of two stores, differ."""
     if is_dataclass(found) and is_dataclass(expected) and type(found) is type(expected):
         for one in fields(found):
             name = f"{place}.{one.name}"
@@ -293,7 +293,7 @@ def test_a_lock_that_is_not_taken_is_missed(
 
 
 class UnrevisedTable(ParkingTable):
-    """Schedules are written whatever anybody wrote meanwhile."""
+    """A table that writes schedules without regard to other writes."""
 
     def put(self, item: Item, rev: int | None = None) -> None:
         if rev is not None:

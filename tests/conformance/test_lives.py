@@ -23,7 +23,7 @@ clocks = pytest.mark.parametrize("clocks", [SAME, APART], ids=["one clock", "clo
 
 
 def each_life(opens: Callable[[], Store], lives: range, clocks: Clocks) -> None:
-    """Each in an empty store of its own; the same lives every time."""
+    """Live each life in an empty store of its own. The lives are the same every time."""
     for seed in lives:
         with closing(opens()) as store:
             live(store, seed, clocks=clocks)

@@ -1,4 +1,4 @@
-"""L-01 over forty days, on every store: what is active, paused, done and counted adds up."""
+"""L-01 over forty days, on every store: active, paused, done and counted schedules add up."""
 
 from contextlib import closing
 

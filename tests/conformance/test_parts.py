@@ -29,7 +29,7 @@ class Parts(EveryStatement):
 
 
 class Noted(dict[str, str]):
-    """Queries that note the names under which they are asked for."""
+    """Queries that note the names of those that are used."""
 
     asked: set[str]
 

@@ -93,7 +93,7 @@ def fired(shelf: MemoryShelf, hour: int) -> None:
 
 
 def an_occurrence_that_fired_in_a_pause(shelf: MemoryShelf) -> None:
-    """The ranges leave it out, as the end of a pause does with what it finds."""
+    """The ranges leave the occurrence out, as the end of a pause leaves out what it finds."""
     whole = ranges(shelf, "paused")
     assert (whole.nominal_at, whole.range_end) == (NOON + 25 * HOUR, NOON + 30 * HOUR)
     before = replace(whole, range_end=NOON + 27 * HOUR, count=3)
@@ -178,7 +178,7 @@ def test_a02_each_planted_fault_is_found_and_named(fault: str) -> None:
 
 
 def test_a02_times_are_told_under_the_rules_that_the_definition_names() -> None:
-    """A zone whose clock has changed since: the store has its rules, the package does not."""
+    """The zone's clock has changed since: the store has the old rules, the package does not."""
     shelf = MemoryShelf()
     store = Store(shelf)
     store.schedules.put(Schedule("ada", "digest", "0 9 * * *", "f", "a", "Europe/Berlin"), now=NOON)

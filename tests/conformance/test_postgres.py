@@ -57,7 +57,7 @@ class PostgresSuite(StoreSuite):
     """The fixture: Postgres 18 out of a wheel, or the server that the environment names."""
 
     def address(self, url: str) -> Address:
-        """Return the address or the connections with which the store is opened."""
+        """Return the address of the store, or its connections."""
         return url
 
     @staticmethod

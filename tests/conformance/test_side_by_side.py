@@ -1,4 +1,4 @@
-"""All stores side by side: whatever happens, they answer the same and hold the same."""
+"""All stores side by side: they always answer the same and hold the same."""
 
 import pytest
 from duetick.core.store import Store

@@ -64,7 +64,7 @@ class TestSqliteFile(StoreConformance):
 
 @pytest.mark.slow
 class TestSqliteMemory(StoreConformance):
-    """One connection, shared by threads; what it held is gone when it closes."""
+    """One connection, shared by threads. Its data is gone when it closes."""
 
     capabilities = frozenset(Capability) - {
         Capability.LASTING,
@@ -94,7 +94,7 @@ def test_c05_where_ticks_look_ahead_a_rate_below_a_minute_is_put() -> None:
 def test_a_file_that_was_opened_for_reading_is_opened_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As where its volume comes back between the two ways in which SQLite opens a file."""
+    """The file's volume comes back between the two ways in which SQLite opens a file."""
     store = open_store(f"sqlite:///{tmp_path}/file.db")
     store.migrate()
     store.close()

@@ -14,7 +14,7 @@ from tests.lab.postgres import emptied
 
 
 def drive(address: Callable[[], str], *, runs: int, steps: int) -> None:
-    """Each run has an empty store of its own; the same runs every time."""
+    """Drive each run in an empty store of its own. The runs are the same every time."""
 
     class Machine(StoreMachine):
         def open_store(self) -> Store:

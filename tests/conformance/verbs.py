@@ -67,7 +67,7 @@ class Hand:
         return self.put(replace(self.record, policies=replace(TELLING, on_failure=None)))
 
     def held(self, number: int) -> Occurrence:
-        """The occurrence of that number, as it was at first."""
+        """Return the occurrence of that number, as it was at first."""
         ids = {one.id: one for one in self.standing.occurrences}
         return replace(ids[f"{GIVEN} {number}"], user_id=self.name[0], key=self.name[1])
 
@@ -94,7 +94,7 @@ class Hand:
         )
 
     def does(self, verb: str) -> Answer:
-        """The answer, or the name of the refusal."""
+        """Do a verb. Return the answer, or the name of the refusal."""
         try:
             return _bare(VERBS[verb](self))
         except StoreUnavailable:
@@ -160,13 +160,13 @@ def _bare(answer: object) -> Answer:
 
 
 def _strip(record: Record | None) -> Record | None:
-    """The record of an answer without `last_run_at`, which decides nothing."""
+    """Return the record of an answer without `last_run_at`, which decides nothing."""
     return nameless_record(replace(record, last_run_at=None)) if record else None
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A schedule, and what may be done to it at once."""
+    """A schedule, and the acts that may come at once."""
 
     standing: Standing
     verbs: tuple[str, ...]

@@ -1,7 +1,8 @@
 """A random run in which several stores are asked the same, and must answer the same.
 
-Two schedules and a row without a record; ticks ahead of time and long after it; callers, actions,
-operators, and a clock that goes back at times. Every few steps all that they hold is compared.
+It has two schedules and a row without a record; ticks ahead of time and long after it; callers,
+actions, operators, and a clock that goes back at times. Every few steps all data of the stores is
+compared.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -237,7 +238,7 @@ class World:
         self.each("purge", lambda store, _: purge(store, self.now).deleted)
 
     def follow_zone(self) -> None:
-        """Do what the audit does where a zone has new rules; here they are the same."""
+        """Follow the zone, as the audit does when it has new rules. Here the rules are the same."""
         key = self.any.choice(KEYS)
         self.each("follow_zone", lambda store, _: store.follow_zone(USER, key, now=self.now), key)
 
@@ -246,7 +247,7 @@ class World:
         self.each("close_pause", lambda store, _: store.close_pause(USER, key, now=self.now), key)
 
     def pass_over(self) -> None:
-        """Pass over what is due, as after a restore from a backup."""
+        """Pass over due times, as after a restore from a backup."""
         key, until = self.any.choice((*KEYS, BARE)), self.now - self.any.choice((0, 0, MINUTE))
         keeps_newest = self.any.happens(0.5)
 
@@ -272,8 +273,10 @@ class World:
         )
 
     def limit(self) -> None:
-        """Limit the user, a flow or an action, to very much, or to what somebody has for long: of
-        equals that want one place, each store takes another.
+        """Limit the user, a flow or an action: to very much, or to a place that somebody has for
+        long.
+
+        If equals wanted one free place, each store would give it to another.
         """
         scope, full = self.any.choice(LIMITED), self.any.happens(0.6)
         parallel, rate = self.any.choice(((1, None), (None, 1)) if full else ((400, 9_000),))
@@ -442,7 +445,7 @@ class World:
         )
 
     def effects(self) -> None:
-        """Settle an attempt together with the writes of its action, which are none here."""
+        """Settle an attempt together with the writes of its action. Here there are none."""
 
         def ask(store: Store, held: Occurrence) -> None:
             with store.ledger.settling(held, lambda: self.now):
@@ -475,7 +478,7 @@ def handed_out(answer: object) -> Sequence[Occurrence]:
 
 
 def ring(store: Store, now: int, pauses: Pauses, limits: Limits) -> list[Occurrence]:
-    """Claim each row by itself, as its bell does; return what is leased."""
+    """Claim each row by itself, as its bell does. Return the leased occurrences."""
     claimed = (
         store.index.claim_one(USER, key, now=now, pauses=pauses, limits=limits)
         for key in (*KEYS, BARE)

@@ -1,4 +1,4 @@
-"""Each test of delivery has a store; those that matter on all backends have each in turn."""
+"""Each test of delivery has a store; a test that matters on all backends has each in turn."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -24,7 +24,7 @@ def answer(text: bytes) -> Behave:
 
 
 def status(number: int, body: str = "{}") -> Behave:
-    """Answer with a status, and with nothing else unless it is given."""
+    """Answer with a status, and with a body if one is given."""
     return answer(f"HTTP/1.1 {number} X\r\ncontent-length: {len(body)}\r\n\r\n{body}".encode())
 
 
@@ -61,13 +61,13 @@ class Endpoint:
 
     @property
     def url(self) -> str:
-        """The address at which it listens."""
+        """The address at which the endpoint listens."""
         return (
             f"https://localhost:{self.port}/v1" if self.tls else f"http://127.0.0.1:{self.port}/v1"
         )
 
     def serve(self, listener: socket.socket) -> None:
-        """Each connection in a thread."""
+        """Serve each connection in a thread."""
         while not self.stopping.is_set():
             try:
                 connection, _ = listener.accept()
@@ -106,7 +106,7 @@ def _read(connection: socket.socket) -> str:
 
 @contextmanager
 def endpoint(behave: Behave, tls: ssl.SSLContext | None = None) -> Iterator[Endpoint]:
-    """One that listens."""
+    """Yield an endpoint that listens."""
     with socket.create_server(("127.0.0.1", 0), backlog=256) as listener:
         made = Endpoint(behave, listener.getsockname()[1], tls=tls)
         thread = threading.Thread(target=made.serve, args=(listener,), daemon=True)

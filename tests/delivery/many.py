@@ -1,4 +1,4 @@
-"""Many actions at once on one store, and how many connections they hold."""
+"""Many actions at once on one store, and the number of connections that they hold."""
 
 import os
 import threading
@@ -34,7 +34,7 @@ OPEN = Path("/proc/self/fd")
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A store, how many connections it has at the moment, and how many it may have."""
+    """A store, the number of its connections at the moment, and the most that it may have."""
 
     store: Store
     connections: Callable[[], int]
@@ -42,7 +42,7 @@ class Watched:
 
 
 def sqlite(path: Path) -> Iterator[Watched]:
-    """One connection for a process: the files that it has open tell."""
+    """Yield a store with one connection for a process: the files that it has open tell."""
     store = open_store(f"sqlite:///{path}", clock=lambda: NINE)
     yield Watched(store, lambda: open_files(path), 1)
     store.close()
@@ -55,7 +55,7 @@ def open_files(path: Path) -> int:
 
 
 def postgres(url: str) -> Iterator[Watched]:
-    """A pool for a process, lent for a transaction at a time: the server tells."""
+    """Yield a store with a pool, lent for a transaction at a time: the server tells."""
     pool = f"{'&' if '?' in url else '?'}pool={POOL}"
     store = open_store(f"{url}{pool}", clock=lambda: NINE)
     watcher = open_store(url, clock=lambda: NINE)
@@ -78,7 +78,7 @@ def backends(watcher: Store) -> int:
 
 
 def dynamodb(local: DynamoDB) -> Iterator[Watched]:
-    """HTTP connections, a few of which are kept: the door before the endpoint counts."""
+    """Yield a store whose HTTP connections a door before the endpoint counts. A few are kept."""
     port = local.endpoint.rpartition(":")[2]
     with door(int(port)) as way:
         address = local.table_url(table_name()).replace(port, str(way.port))
@@ -88,7 +88,7 @@ def dynamodb(local: DynamoDB) -> Iterator[Watched]:
 
 
 def at_once(watched: Watched, many: int) -> int:
-    """Run so many actions, all at once; the connections that they held."""
+    """Run a number of actions at once. Return the number of connections that they held."""
     watched.store.migrate()
     scene, goes_on = Scene(watched.store), threading.Semaphore(0)
     for number in range(many):
@@ -112,5 +112,5 @@ def at_once(watched: Watched, many: int) -> int:
 
 
 def has_begun(scene: Scene, many: int) -> bool:
-    """Return True once so many actions run."""
+    """Return True once a number of actions run."""
     return len(scene.ran) >= many

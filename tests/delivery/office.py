@@ -22,7 +22,7 @@ from tests.lab.serving import serve_in_thread
 
 
 class Office:
-    """A dispatch API on a scene, over HTTP, and what its action was run for."""
+    """A dispatch API on a scene, over HTTP, and the occurrences of which its action ran."""
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
@@ -40,7 +40,7 @@ class Office:
         time.sleep(0.005)
 
     def handle(self, event: dict[str, Any], _context: object) -> Mapping[str, Any]:
-        """As functions/dispatch does."""
+        """Handle a request as functions/dispatch does."""
         with self.lock:
             self.busy += 1
             first, self.first = self.first, None
@@ -58,7 +58,7 @@ class Office:
                 self.busy -= 1
 
     def tick(self, now: int, by: CallSigner = authorize) -> TickReport:
-        """One, from here. `first` happens when it calls for the first time."""
+        """Run a tick from here. `first` happens when it calls for the first time."""
         self.scene.clock.now = now
         transport = HttpTransport(self.server.url, by)
         with closing(transport):
@@ -76,7 +76,7 @@ class Office:
 
 @contextmanager
 def office(scene: Scene) -> Iterator[Office]:
-    """One that is open."""
+    """Yield an open office."""
     made = Office(scene)
     with serve_in_thread(made.server):
         yield made

@@ -44,7 +44,7 @@ class Door:
         self.end()
 
     def begin(self) -> None:
-        """Cut what is connected, and refuse what comes."""
+        """Cut the open connections, and refuse new ones."""
         with self._lock:
             listener, self._listener = self._listener, None
             connected = list(self._open)
@@ -102,7 +102,7 @@ class Door:
 
 @contextmanager
 def door(target: int) -> Iterator[Door]:
-    """One that is shut in the end."""
+    """Yield a door that is shut in the end."""
     made = Door(target)
     yield made
     made.begin()

@@ -23,7 +23,7 @@ MOMENT = 0.02
 
 
 class Passing:
-    """`WaitPoint` whose time passes by a clock of the test's own."""
+    """`WaitPoint` whose time passes by the test's own clock."""
 
     def __init__(self, clock: FakeClock) -> None:
         self._clock = clock
@@ -56,7 +56,7 @@ class Passing:
 
 @dataclass(frozen=True)
 class PassingThreads:
-    """Real threads, whose waits pass by a clock of the test's own."""
+    """Real threads, whose waits pass by the test's own clock."""
 
     clock: FakeClock
 
@@ -71,7 +71,7 @@ class PassingThreads:
 
 @dataclass
 class Post:
-    """The way of packs of a scene. `refuses` says what becomes of a message that is sent."""
+    """The way of packs of a scene. `refuses` decides the result of a message that is sent."""
 
     scene: Scene
     state: QueueState = field(default_factory=lambda: QueueState(visibility_ms=60_000))
@@ -140,12 +140,12 @@ class Post:
         return reports
 
     def event(self, count: int) -> dict[str, Any]:
-        """The event of so many messages, as Lambda hands them over."""
+        """Return the event of a number of messages, as Lambda hands them over."""
         taken = [self.take() for _ in range(count)]
         return event_of([one for one in taken if one])
 
     def answer(self, event: dict[str, Any]) -> dict[str, Any]:
-        """The answer of the dispatch function. What it does not name is deleted."""
+        """Return the answer of the dispatch function. Delete the messages that it does not name."""
         answer: dict[str, Any] = receiving.answer_messages(event, self, lambda: 60.0, self._run)
         failed = [one["itemIdentifier"] for one in answer["batchItemFailures"]]
         for message in event["Records"]:
@@ -176,7 +176,7 @@ class Post:
         )
 
     def packs(self) -> list[list[list[str]]]:
-        """The names in each message that was sent, by pack: `user/key`."""
+        """Return the names in each message that was sent, by pack: `user/key`."""
         return [
             [[one.schedule_id for one in pack] for pack in read_message(sent.body).packs]
             for sent in self.sent

@@ -89,7 +89,7 @@ class Scene:
         principal: Principal | None = None,
         policies: Policies | None = None,
     ) -> Schedule:
-        """A schedule of ada's that fires each minute, made a minute before nine."""
+        """Put a schedule of ada's that fires each minute, made a minute before nine."""
         schedule = Schedule(
             user_id="ada",
             key=key,
@@ -110,16 +110,16 @@ class Scene:
         return claimed
 
     def post(self, schedule_id: str = "ada/digest", **body: Json) -> tuple[int, dict[str, Json]]:
-        """An outside caller's call; its status and body."""
+        """Make an outside caller's call. Return its status and body."""
         return told(self.dispatch(request(self.flow.name, schedule_id, body)))
 
     def deliver(self, occurrence: Occurrence) -> tuple[int, dict[str, Json]]:
-        """A tick's call."""
+        """Make a tick's call."""
         body = delivery_json(occurrence)
         return told(self.dispatch(request(occurrence.flow, occurrence.schedule_id, body)))
 
     def history(self, key: str = "digest") -> list[tuple[str, str | None]]:
-        """State and reason of what became of ada's, the newest first."""
+        """Return the states and reasons of ada's occurrences, the newest first."""
         return [(o.state, o.reason) for o in self.store.ledger.find("ada", key)]
 
 
@@ -131,16 +131,16 @@ def request(
     headers: Mapping[str, str] = SECRET,
     method: str = "POST",
 ) -> Request:
-    """A call with a body, authenticated unless its headers say otherwise."""
+    """Return a call with a body, authenticated unless its headers say otherwise."""
     text = body if isinstance(body, str) else json.dumps(body)
     return Request(flow, to_path(schedule_id), headers, text, "r-1", method)
 
 
 def told(answer: Answer) -> tuple[int, dict[str, Json]]:
-    """Its status and body."""
+    """Return the status and the body of an answer."""
     return answer.status, answer.body
 
 
 def fails(_input: Json, _ctx: Context) -> NoReturn:
-    """An action that never succeeds."""
+    """Fail, as an action that never succeeds."""
     raise RuntimeError("no mail server")

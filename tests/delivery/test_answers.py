@@ -1,4 +1,4 @@
-"""D-03: each row of what dispatch answers."""
+"""D-03: each row of the table of dispatch's answers."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,8 +21,8 @@ Row = tuple[int, dict[str, Json]]
 
 
 def error(answer: Row, *more: str) -> tuple[int, Json]:
-    """Status and code of an error, which says no more than a message, and what each of the fields
-    has to do with it.
+    """Return the status and the code of an error: it has a message, and only the named fields
+    besides.
     """
     status, body = answer
     told = {"problems"} if str(body["error"]).startswith("invalid_schedule") else set()
@@ -31,7 +31,7 @@ def error(answer: Row, *more: str) -> tuple[int, Json]:
 
 
 def raises(*_: object) -> NoReturn:
-    """An action or a resolver that goes wrong, with a secret in what it says."""
+    """Raise an error of an action or a resolver, with a secret in its text."""
     raise RuntimeError("password=hunter2")
 
 

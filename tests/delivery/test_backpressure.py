@@ -1,4 +1,6 @@
-"""Q-03: leases cover the wait, and what dispatch cannot begin in time is not handed on."""
+"""Q-03: leases cover the wait, and a tick hands on no occurrence that dispatch cannot begin in
+time.
+"""
 
 from collections.abc import Iterator
 
@@ -31,7 +33,7 @@ TIMEOUT = 40
 
 
 def handed(count: int, *, bound: int | None = None, waits: int = NINE) -> Handed:
-    """The note of an earlier round, which left something."""
+    """Return the note of an earlier round that left something behind."""
     return Handed(NINE, count, bound, waits, 1)
 
 
@@ -69,7 +71,7 @@ def test_q03_an_idle_tick_reads_no_notes(store: Store, monkeypatch: pytest.Monke
 
 
 def test_q03_packs_that_come_late_bound_the_rounds_of_the_next_tick(each_store: Store) -> None:
-    """Half of what the last tick handed on, in six rounds."""
+    """The bound is half of what the last tick handed on, in six rounds."""
     keep_handed(each_store, handed(120_000))
     Notes(each_store).note(NINE + 50 * SECOND, BEHIND_MS)
     assert begin_handing(each_store, NINE + MINUTE).bound == 10_000
@@ -88,7 +90,7 @@ def test_q03_what_is_not_due_yet_is_not_behind(store: Store) -> None:
 
 
 def test_q03_what_nobody_took_is_remembered_by_later_ticks(store: Store) -> None:
-    """Each tick hands on what is due later: the first of all that nobody took counts."""
+    """Each tick hands on later occurrences: the first one that nobody took counts."""
     note = handed(24_000, waits=NINE + 2 * MINUTE)
     for minute in (1, 2):
         keep_handed(store, note)
@@ -153,7 +155,7 @@ class Overload:
         self.claimed: list[int] = []
 
     def minute(self, now: int) -> None:
-        """A tick, and what dispatch does until the next one."""
+        """Run a tick, and dispatch until the next one."""
         ran = len(self.scene.ran)
         self._dispatch(now)
         report = self.post.tick(now, sleep=lambda seconds: self._pass(round(seconds * SECOND)))
@@ -166,7 +168,7 @@ class Overload:
         self._dispatch(self.scene.clock.now + milliseconds)
 
     def _dispatch(self, until: int) -> None:
-        """Take what is visible, one message after another, up to an instant."""
+        """Take visible messages, one after another, up to an instant."""
         while (at := self.post.state.next_at()) is not None:
             at = max(at, self._free_at)
             if at >= until:

@@ -1,6 +1,6 @@
 """The bad days of a scheduler, on real sockets and processes: nothing lost, nothing begun twice.
 
-Each ends with the same question to the ledger: what became of every occurrence?
+Each ends with the same question to the ledger: how did every occurrence end?
 """
 
 import json
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.slow
 
 
 def through(place: str, scene: Scene, timeout: float = 60.0) -> TickReport:
-    """A tick at nine to some other endpoint."""
+    """Run a tick at nine to another endpoint."""
     transport = HttpTransport(place, authorize)
     report = run_tick(scene.store, transport, now=NINE, budget=timeout, slots=8)
     transport.close()
@@ -81,7 +81,7 @@ def test_an_answer_that_is_cut_after_the_action_ran_runs_nothing_again(
 def test_a_kept_connection_that_is_cut_after_the_action_ran_runs_nothing_again(
     open_office: Office,
 ) -> None:
-    """The call is made once more, and told what became of it."""
+    """The call is made once more, and told the outcome."""
     kept: list[socket.socket] = []
     cuts: list[str] = []
 
@@ -136,7 +136,7 @@ def test_a_clock_ten_minutes_wrong_fires_nothing_twice(each_scene: Scene) -> Non
 
 
 def accounted(store: Store) -> int:
-    """Count the nominal times whose outcome the ledger knows, those of ranges included."""
+    """Count the nominal times whose outcome the ledger knows, with those of ranges."""
     return sum(o.count for o in store.ledger.find("ada", "digest", limit=1_000))
 
 

@@ -1,4 +1,4 @@
-"""D-06, D-07, A-03: what an outside caller asks for, by a time or a key of its own."""
+"""D-06, D-07, A-03: the calls of an outside caller, by a time or a key of its own."""
 
 import pytest
 from duetick.domain.policies import Overlap, Policies

@@ -9,7 +9,7 @@ from tests.delivery.scene import MINUTE, NINE, Scene
 
 
 def tick(scene: Scene, now: int, *, wrong: int = 0) -> None:
-    """At the right time, to a dispatch that believes in another."""
+    """Tick at the right time, to a dispatch that has another."""
     scene.clock.now = now + wrong
     run_tick(scene.store, scene.inline, now=now)
 
@@ -17,7 +17,7 @@ def tick(scene: Scene, now: int, *, wrong: int = 0) -> None:
 def test_t03_by_a_clock_that_is_ahead_every_lease_is_over_and_nothing_begins(
     each_scene: Scene,
 ) -> None:
-    """Once it is set, what waited is delivered: its hour is not over."""
+    """Once the clock is set right, the occurrences are delivered: their hour is not over."""
     each_scene.put(cron="0 9 * * *")
     for minute in range(4):
         tick(each_scene, NINE + minute * MINUTE, wrong=10 * MINUTE)

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(params=["sqlite", "postgres_url", "dynamodb_local"])
 def watched(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Watched, int]]:
-    """Each backend in turn, and how many actions it is given."""
+    """Yield each backend in turn, and the number of its actions."""
     if request.param == "sqlite":
         if not OPEN.exists():
             pytest.skip("no /proc here, which lists what a process has open")

@@ -29,13 +29,13 @@ def stamped(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
 
 
 def speaks(_input: Json, ctx: Context) -> None:
-    """An action that writes a line, then fails."""
+    """Write a line, then fail."""
     mine.info("about to fail")
     raise RuntimeError(ctx.occurrence_id)
 
 
 def named(caplog: pytest.LogCaptureFixture, name: str) -> list[object]:
-    """The values of a field, one for each line."""
+    """Return the values of a field, one for each line."""
     return [vars(one).get(name) for one in caplog.records]
 
 

@@ -1,4 +1,4 @@
-"""The policies that an action declares apply to a resolver's answer, which no put has completed."""
+"""An action's policies apply to a resolver's answer too, which no put has completed."""
 
 import pytest
 from duetick import Policies
@@ -10,13 +10,13 @@ from tests.delivery.scene import Scene
 
 
 def called(scene: Scene) -> Occurrence:
-    """The occurrence that an outside caller's call made."""
+    """Return the occurrence that an outside caller's call made."""
     (one,) = scene.store.ledger.find("ada", "digest")
     return one
 
 
 def resolving(scene: Scene, policies: Policies) -> None:
-    """A flow whose schedules live elsewhere."""
+    """Return a flow whose schedules live elsewhere."""
     found = Schedule("ada", "digest", "* * * * *", "mail", "send", policies=policies)
     scene.flow.resolver(lambda _id, _ctx: found)
 

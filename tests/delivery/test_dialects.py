@@ -1,4 +1,4 @@
-"""T-04: an action says what its transaction speaks; where the store does not, nothing fires."""
+"""T-04: an action names the dialect of its transaction; if the store has another, nothing fires."""
 
 from collections.abc import Callable
 
@@ -21,7 +21,7 @@ OTHER: dict[Dialect, Dialect] = {"sql": "dynamodb", "dynamodb": "sql"}
 
 
 def write_nothing(effects: Transaction) -> None:
-    """An effect of either kind, as far as it is allowed."""
+    """Make an effect of either kind, as far as it is allowed."""
     if effects.dialect == "sql":
         effects.run("SELECT 1")
 
@@ -29,7 +29,7 @@ def write_nothing(effects: Transaction) -> None:
 def paying(
     transactional: Transactional, effect: Callable[[Transaction], object] = write_nothing
 ) -> Flow:
-    """A flow with one action, whose effect is in its transaction."""
+    """Return a flow with one action, whose effect is in its transaction."""
     flow = Flow("shop")
 
     @flow.action("pay", transactional=transactional)
@@ -41,7 +41,7 @@ def paying(
 
 
 def once(policies: Policies = EFFECTIVELY_ONCE) -> Schedule:
-    """A schedule that fires at nine."""
+    """Put a schedule that fires at nine."""
     return Schedule("ann", "monthly", "0 9 * * *", "shop", "pay", policies=policies)
 
 

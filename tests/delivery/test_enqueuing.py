@@ -23,7 +23,7 @@ Act = Callable[[Json, Context], object]
 
 
 def jobs(store: Store, user: str = "ada") -> list[Job]:
-    """All jobs of a user."""
+    """Return all jobs of a user."""
     return [*store.jobs.list(user).jobs]
 
 

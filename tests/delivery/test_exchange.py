@@ -1,4 +1,4 @@
-"""The reader of answers: what it takes, what it refuses, and when a connection goes on."""
+"""The reader of answers: it takes some, refuses others, and says if the connection goes on."""
 
 import socket
 import threading
@@ -25,7 +25,7 @@ LONG = b"x" * 10_000
 
 @contextmanager
 def line() -> Iterator[tuple[Channel, socket.socket]]:
-    """A connection, and its far end."""
+    """Yield a connection, and its far end."""
     near, far = socket.socketpair()
     with closing(near), closing(far):
         yield Channel(near), far
@@ -42,7 +42,7 @@ def read(*parts: bytes, ends: bool = True) -> HttpAnswer:
 
 
 def sized(length: str, body: bytes = b"") -> bytes:
-    """An answer that says how long it is."""
+    """Return an answer that says its length."""
     return f"HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n".encode() + body
 
 
@@ -199,7 +199,7 @@ def test_an_answer_that_nobody_asked_for_is_not_the_next_ones(transport: Through
 
 
 def status_line(number: int) -> bytes:
-    """A short answer."""
+    """Return a short answer."""
     return f"HTTP/1.1 {number} X\r\ncontent-length: 0\r\n\r\n".encode()
 
 

@@ -1,4 +1,4 @@
-"""T-04: when an occurrence is dead, the action that its schedule names is told of it."""
+"""T-04: when an occurrence is dead, the action that its schedule names hears of it."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -35,7 +35,7 @@ def nothing(_given: Json, _ctx: Context) -> None:
 
 @dataclass
 class Office:
-    """A flow whose action fails, and whose hooks keep what they are told."""
+    """A flow whose action fails, and whose hooks keep their inputs."""
 
     act: Callable[[Json, Context], None] = fails
     declared: GivenPolicies | None = None
@@ -76,7 +76,7 @@ class Office:
             return sorted(found, key=lambda one: (one.created_at, one.origin != "schedule"))
 
     def one(self) -> tuple[FailureInput, Context]:
-        """Return what the only hook was told."""
+        """Return the input and the context of the only hook."""
         (only,) = self.told
         return only
 
@@ -252,7 +252,7 @@ def test_l01_a_schedule_that_is_deleted_at_its_end_tells_first() -> None:
 
 
 def users(stage: Stage, flow: Flow, *, operator: bool = False) -> UserSchedules:
-    """The schedules of ann, as she or an operator reaches them."""
+    """Return the schedules of ann, as she or an operator reaches them."""
     return UserSchedules(
         stage.store, Flows({"mail": flow}), "ann", stage.clock, owns_names=operator
     )

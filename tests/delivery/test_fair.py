@@ -1,4 +1,4 @@
-"""T-14: whoever has one does not wait for another's thousand, due or tried again, on any store."""
+"""T-14: a user with one does not wait for another's thousand, due or tried again, on any store."""
 
 from collections.abc import Callable
 from itertools import count
@@ -23,7 +23,7 @@ URGENT = Policies(delivery=RETRIED.delivery, retry=RETRIED.retry, priority=100)
 
 
 def due(store: Store, user: str, count: int, policies: Policies) -> None:
-    """That many schedules of a user, due at nine."""
+    """Put a number of rows of a user, due at nine."""
     for number in range(count):
         row = IndexRow(user, f"k{number}", "0 9 * * *", None, NINE, "m", policies=policies)
         store.index.upsert(row)
@@ -40,7 +40,7 @@ def failed(store: Store) -> None:
 
 
 def first_in_line(store: Store, now: int) -> list[Occurrence]:
-    """The occurrences that a tick gives to its slots first."""
+    """Return the occurrences that a tick gives to its slots first."""
     claims = Claims(store, now, 1_000, slots=SLOTS, look_ahead=0, budget=55.0)
     chunks = claims.look_around(4 * SLOTS)
     turns = Turns([one for chunk in chunks for one in chunk], SLOTS)

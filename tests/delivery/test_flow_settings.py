@@ -1,4 +1,4 @@
-"""`ctx.settings`: what a deployment tells its flows, as a type; and the texts of its secret."""
+"""`ctx.settings`: the settings of a deployment as a type, and the texts of its secret."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -46,7 +46,7 @@ SETTINGS: dict[str, Json] = {"sender": "me@example.com", "region": "of another f
 
 
 def sending(read: list[object], shape: type[object] = Mail) -> Flow:
-    """A flow that reads its settings."""
+    """Return a flow that reads its settings."""
     flow = Flow("mail")
 
     @flow.action("send", policies={"delivery": "at_least_once"})
@@ -106,7 +106,7 @@ def test_settings_are_a_mapping_that_tells_nobody_its_values() -> None:
 
 
 def declaring() -> Flow:
-    """A flow that says what it needs."""
+    """Return a flow that declares its settings."""
     flow = Flow("mail", settings=Mail)
     flow.action("send")(lambda _given, _ctx: None)
     return flow
@@ -194,12 +194,12 @@ def arn(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 def rotated(arn: str, text: str) -> None:
-    """Another text is the current one."""
+    """Make another text the current one."""
     boto3.client("secretsmanager").put_secret_value(SecretId=arn, SecretString=text)
 
 
 def opened(**variables: str) -> FlowSettings:
-    """The settings of an environment."""
+    """Return the settings of an environment."""
     named = {f"DUETICK_{name.upper()}": value for name, value in variables.items()}
     return open_flow_settings(Settings.read({"DUETICK_STORE": "sqlite://", **named}))
 

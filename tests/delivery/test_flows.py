@@ -23,18 +23,18 @@ THEIRS = Schedule("bob", "global", "* * * * *", "mail", "send", input="bob's")
 
 
 def finds(_id: str, _ctx: ResolveContext) -> Schedule:
-    """A resolver over a key that is everybody's."""
+    """Resolve a key that is everybody's."""
     return THEIRS
 
 
 async def finds_later(_id: str, _ctx: ResolveContext) -> Schedule:
-    """The same, after a wait."""
+    """Resolve the key after a wait."""
     await asyncio.sleep(0)
     return THEIRS
 
 
 async def raises_later(_id: str, _ctx: ResolveContext) -> NoReturn:
-    """One that goes wrong."""
+    """Fail, in a coroutine."""
     raise LookupError("no such table")
 
 
@@ -75,7 +75,9 @@ def test_d11_a_resolver_is_told_who_asks_for_what(scene: Scene) -> None:
 
 
 def test_d13_a_global_key_is_its_owners_alone(scene: Scene) -> None:
-    """Without `owned`, whoever holds the secret could run bob's by naming himself in the URL."""
+    """Without `owned`, a holder of the secret could run bob's schedule with his own name in the
+    URL.
+    """
     scene.flow.resolver(lambda schedule_id, ctx: ctx.owned(finds(schedule_id, ctx)))
     assert scene.post("ada/global")[1]["error"] == "schedule_not_found"
     assert scene.post("global")[1]["error"] == "schedule_not_found"

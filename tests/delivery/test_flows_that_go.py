@@ -22,7 +22,7 @@ def without_it(scene: Scene, *flows: Flow) -> Dispatcher:
 
 
 def tick(scene: Scene, dispatch: Dispatcher, now: int) -> list[int]:
-    """The statuses of what it delivered."""
+    """Run a tick. Return the statuses of its deliveries."""
     statuses: list[int] = []
     transport = InlineTransport(lambda call: dispatch(replace(call, headers=SECRET)))
     scene.clock.now = now
@@ -69,7 +69,9 @@ def test_d09_so_ends_a_static_schedule_that_no_migrate_removed_yet(each_scene: S
 
 
 def test_d12_a_flow_that_is_not_there_ends_nothing_of_another(each_scene: Scene) -> None:
-    """Whoever may dispatch cannot end ada's by naming no flow, or a wrong one, beside her fence."""
+    """A caller who may dispatch cannot end ada's occurrence with her fence and no flow, or a wrong
+    one.
+    """
     each_scene.put(cron="0 9 * * *")
     claimed = each_scene.claim()
     for flow in ("", "nowhere", "%6Dail", "\ud800"):

@@ -1,6 +1,6 @@
 """T-12: schedules whose flow is gone are counted, named, and paused if the deployment says so.
 
-The tests of `test_flows_that_go.py` say what becomes of what was leased.
+The tests of `test_flows_that_go.py` are about the leased occurrences.
 """
 
 import logging
@@ -29,7 +29,9 @@ EACH_GONE = pytest.mark.parametrize("flows", [GONE, ACTION_GONE], ids=["flow", "
 
 
 def tick(scene: Scene, flows: Flows, now: int) -> tuple[list[Occurrence], list[Occurrence]]:
-    """A tick under a deployment: what it settled, and what died of a flow that is gone."""
+    """Tick under a deployment. Return the settled occurrences, and those that died of a flow that
+    is gone.
+    """
     settled: list[Occurrence] = []
     gone: list[Occurrence] = []
     dispatch = Dispatcher(
@@ -48,7 +50,7 @@ def tick(scene: Scene, flows: Flows, now: int) -> tuple[list[Occurrence], list[O
 
 
 def look(scene: Scene, flows: Flows, now: int, *, pauses: bool = True) -> Gone:
-    """The hourly look."""
+    """Look as the hourly work does."""
     scene.clock.now = now
     return find_gone(scene.store, flows, now, pauses=pauses)
 
@@ -156,7 +158,7 @@ def test_t12_without_the_setting_its_times_go_on_dying(each_scene: Scene) -> Non
 
 
 def test_t12_a_wrong_deployment_of_ten_minutes_costs_those_and_no_more(each_scene: Scene) -> None:
-    """Whatever the setting, and although the count runs in the middle of it."""
+    """That holds under each setting, although the count runs in the middle of the ten minutes."""
     each_scene.put()
     runs = range(NINE, NINE + 20 * MINUTE, MINUTE)
     for now in runs:
@@ -186,7 +188,7 @@ def test_t12_what_has_run_since_is_not_paused_for_an_older_death(each_scene: Sce
 
 
 def test_t12_only_deaths_of_what_is_gone_use_up_the_hour(each_scene: Scene) -> None:
-    """An input that does not fit is rejected too, for as long as nobody mends it."""
+    """An input that does not fit is rejected too, until somebody mends it."""
     each_scene.put(cron="*/10 * * * *", given={"to": 1})
     picky = Flow("mail")
 

@@ -27,13 +27,13 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def due(store: Store, rows: int = DUE) -> None:
-    """That many rows, due at nine."""
+    """Put a number of rows, due at nine."""
     for number in range(rows):
         store.index.upsert(IndexRow(f"u{number % 7}", f"k{number:03}", "0 9 * * *", None, NINE))
 
 
 def claimed(store: Store, part: Part) -> list[str]:
-    """All that is due of a part."""
+    """Return everything that is due of a part."""
     found: list[str] = []
     while chunk := store.index.claim_due(NINE, 10, part=part):
         found += [one.key for one in chunk]

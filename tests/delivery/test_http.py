@@ -39,7 +39,7 @@ def fixed(*live: str) -> "Source":
 
 
 class Source:
-    """Secrets that can be rotated; memory is what was read last."""
+    """Secrets that can be rotated. The memory has the last read ones."""
 
     def __init__(self, live: SecretTexts) -> None:
         self.kept = self.live = tuple(live)

@@ -40,7 +40,7 @@ def serving(
     *,
     version: ssl.TLSVersion = ssl.TLSVersion.MAXIMUM_SUPPORTED,
 ) -> ssl.SSLContext:
-    """The side of a server that is called localhost."""
+    """Return the side of a server that is called localhost."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*authority.sign("localhost", dates))
     context.maximum_version = version
@@ -48,7 +48,7 @@ def serving(
 
 
 def through(url: str, *, connect_to: str = "") -> HttpTransport:
-    """A transport with a secret."""
+    """Return a transport with a secret."""
     return HttpTransport(url, bearer(fixed_source(("s3cret",))), connect_to=connect_to)
 
 
@@ -63,7 +63,7 @@ def test_a_trusted_server_is_called_on_one_kept_connection(trusted: Authority) -
 
 @pytest.fixture
 def look(monkeypatch: pytest.MonkeyPatch) -> threading.Semaphore:
-    """Whoever looks at a kept connection does it right before its far end goes: then that may."""
+    """Return a semaphore that lets the far end of a kept connection go right after a look at it."""
     look, looked = threading.Semaphore(0), exchange.Channel.silent
 
     def silent(line: exchange.Channel) -> bool:
@@ -80,12 +80,12 @@ def closes(_connection: socket.socket) -> None:
 
 
 def resets(connection: socket.socket) -> None:
-    """Forget it: what is sent there is nobody's."""
+    """Reset the connection."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
 def says_goodbye(connection: socket.socket) -> None:
-    """Hang up as TLS wants it; nobody says goodbye in return."""
+    """Hang up as TLS wants it. The other end does not answer that."""
     connection.settimeout(0.05)
     with suppress(OSError):
         if isinstance(connection, ssl.SSLSocket):
@@ -100,7 +100,7 @@ def test_t03_a_kept_connection_that_ends_unseen_costs_no_delivery(
     version: ssl.TLSVersion | None,
     goes: Callable[[socket.socket], None],
 ) -> None:
-    """With TLS as without: nobody has read the call, and it is made again at once."""
+    """This holds with TLS too: nobody has read the call, and it is made again at once."""
 
     def once_each(place: Endpoint, connection: socket.socket, request: str) -> bool:
         answer(OK)(place, connection, request)
@@ -131,7 +131,7 @@ def test_t03_what_tls_could_not_send_is_sent_again(
 
 
 def fails_once(sendall: Callable[..., None]) -> Callable[..., None]:
-    """The first time as OpenSSL does it, then as it is."""
+    """Raise the first time as OpenSSL does, then go on as usual."""
     failures = iter([ssl.SSLEOFError(ssl.SSL_ERROR_EOF, "EOF occurred in violation of protocol")])
 
     def send(connection: ssl.SSLSocket, data: bytes) -> None:
@@ -146,7 +146,7 @@ def fails_once(sendall: Callable[..., None]) -> Callable[..., None]:
 def test_t03_a_call_whose_answer_had_begun_is_not_made_again(
     trusted: Authority, monkeypatch: pytest.MonkeyPatch, secure: bool
 ) -> None:
-    """Somebody has read it: what became of it is the ledger's to tell."""
+    """Dispatch has read the call: the ledger knows its outcome."""
     receive = exchange.Channel._receive
 
     def cut_in_the_middle(line: exchange.Channel) -> bool:

@@ -19,7 +19,9 @@ pytestmark = pytest.mark.slow
 def test_a_tick_that_is_killed_between_claim_and_delivery(
     open_office: Office, address: str
 ) -> None:
-    """All that it claimed is leased, and nobody was told of any: the leases' end does it."""
+    """All that the tick claimed is leased, and nothing delivered: the end of the leases brings it
+    back.
+    """
     with endpoint(hang) as place:
         with ticking(address, place.url) as process:
             wait(lambda: len(place.requests) > 0)
@@ -34,7 +36,7 @@ def test_a_tick_that_is_killed_between_claim_and_delivery(
 
 
 def ticking(address: str, url: str) -> "subprocess.Popen[bytes]":
-    """A tick at nine in a process of its own."""
+    """Start a tick at nine in a process of its own."""
     command = [sys.executable, "-m", "tests.delivery.tick_process", address, url]
     return subprocess.Popen(command, cwd=TOP, stdout=subprocess.DEVNULL)
 

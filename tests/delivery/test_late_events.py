@@ -19,7 +19,7 @@ Row = tuple[int, Mapping[str, Json]]
 
 @dataclass(slots=True)
 class Queue:
-    """Lambda's, of one background action that is due at nine, and what its action does."""
+    """Lambda's queue with one background action, due at nine, and the begins of the action."""
 
     scene: Scene
     begins: list[int] = field(default_factory=list)
@@ -46,19 +46,19 @@ class Queue:
         self.enqueue(self.scene.store.ledger.claim_waiting(self.scene.clock.now))
 
     def arrives(self, number: int) -> Row:
-        """An event, as often as Lambda likes."""
+        """Let an event arrive, as often as Lambda likes."""
         event = from_event(to_event(self.scene.queued[number]), 900.0)
         assert event
         return told(self.scene.dispatch.run_queued(event))
 
     def begun_and_gone(self, number: int) -> None:
-        """An event whose process begins, and dies in the middle."""
+        """Begin an event in a process that dies in the middle."""
         (held,) = self.scene.store.ledger.find("ada", "digest")
         assert held.fence == number + 1
         self.scene.store.ledger.begin(held, now=self.scene.clock.now)
 
     def held(self) -> tuple[str, str | None, int]:
-        """State, reason and attempts, as the ledger has them."""
+        """Return the state, the reason and the attempts in the ledger."""
         (one,) = self.scene.store.ledger.find("ada", "digest")
         return one.state, one.reason, one.attempts
 
@@ -70,7 +70,7 @@ def queue(each_scene: Scene) -> Queue:
 
 
 def code(answer: Row) -> tuple[int, Json]:
-    """Status, and its code or the state that is told."""
+    """Return the status, and its code or the state that is told."""
     status, body = answer
     return status, body.get("error") or body.get("state")
 

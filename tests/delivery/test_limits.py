@@ -1,4 +1,6 @@
-"""O-03: a tick hands on what has a place, goes on as places are freed, and holds up nobody else."""
+"""O-03: a tick hands on occurrences with a place, goes on as places are freed, and holds up no
+others.
+"""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -49,7 +51,7 @@ class Crowd:
 
 
 def due(scene: Scene, user: str, count: int, policies: Policies | None = None) -> None:
-    """That many schedules of a user, due at nine."""
+    """Put a number of schedules of a user, due at nine."""
     for number in range(count):
         one = replace(
             scene.put("one", cron="0 9 * * *", policies=policies),
@@ -62,13 +64,13 @@ def due(scene: Scene, user: str, count: int, policies: Policies | None = None) -
 
 
 def tick(scene: Scene, now: int = NINE, *, look_ahead: int = 0) -> TickReport:
-    """One tick, with eight slots."""
+    """Run one tick with eight slots."""
     scene.clock.now = now
     return run_tick(scene.store, scene.inline, now=now, slots=8, look_ahead=look_ahead)
 
 
 def ended(store: Store, user: str = "ada") -> list[str]:
-    """The states of what a user's history has."""
+    """Return the states in a user's history."""
     return sorted(one.state for one in store.ledger.find(user, limit=100))
 
 
@@ -158,7 +160,9 @@ def test_t01_a_tick_whose_claim_failed_waits_for_no_place(
 def test_o03_a_limit_that_the_tick_does_not_know_yet_puts_off_what_it_hands_on(
     address: str, each_store: Store
 ) -> None:
-    """Dispatch knows it: what has no place waits, and the next tick brings it."""
+    """Dispatch knows the limit: an occurrence without a place waits, and the next tick brings
+    it.
+    """
     with closing(open_store(address, clock=lambda: NINE)) as elsewhere:
         scene = Scene(elsewhere, FakeClock(NINE + 4_000))
         scene.act = crowd = Crowd()
@@ -316,7 +320,7 @@ def test_o03_what_is_to_begin_in_the_background_keeps_its_place(each_scene: Scen
 
 
 def claim_waiting(store: Store, places: Places, now: int) -> Sequence[Occurrence]:
-    """What a tick leases now of what waits for a limit."""
+    """Return the occurrences that wait for a limit and that a tick leases now."""
     limits = places.limits(now)
     claimed = store.ledger.claim_waiting(now, 1, limits=limits)
     places.take(limits, claimed)

@@ -14,12 +14,12 @@ SECOND = 1_000
 
 
 def put(state: QueueState, *groups: str, delay: int = 0) -> list[str]:
-    """A message of each group, in this order."""
+    """Put a message of each group, in this order."""
     return [state.put(f"body of {n}", group, delay, NOW) for n, group in enumerate(groups)]
 
 
 def taken(state: QueueState, now: int = NOW) -> list[str]:
-    """The groups of all that is visible, in the order in which it is given out."""
+    """Take all visible messages. Return their groups in the order of the queue."""
     found = []
     while message := state.receive(now):
         found.append(message.group)
@@ -116,7 +116,7 @@ def test_messages_of_one_group_come_in_the_order_in_which_they_were_sent() -> No
 
 
 def outgoing(body: str, due_at: int = NOW) -> OutgoingMessage:
-    """A message of a tick."""
+    """Return a message of a tick."""
     return OutgoingMessage(body, "group", due_at, ())
 
 

@@ -1,4 +1,4 @@
-"""J-02, T-01: a line of the log says whose occurrence it is about, and what became of it."""
+"""J-02, T-01: a line of the log names the occurrence that it is about, and its outcome."""
 
 import logging
 from collections.abc import Callable
@@ -27,7 +27,7 @@ class Refusing:
         self._why = why
 
     def deliver(self, occurrence: Occurrence, *, timeout: float) -> Delivered:
-        """Not taken."""
+        """Take nothing."""
         return Delivered(0, f"{self._why} after {timeout > 0}")
 
     def close(self) -> None:
@@ -35,12 +35,12 @@ class Refusing:
 
 
 def line(caplog: pytest.LogCaptureFixture, action: str) -> logging.LogRecord:
-    """The last line of that action."""
+    """Return the last line of that action."""
     return [one for one in caplog.records if vars(one).get("action") == action][-1]
 
 
 def fields(record: logging.LogRecord) -> dict[str, object]:
-    """By what it names an occurrence."""
+    """Return the fields by which a line names an occurrence."""
     names = ("user", "schedule", "flow", "occurrence", "attempt")
     return {name: vars(record).get(name) for name in names}
 
@@ -57,7 +57,7 @@ def named(occurrence: Occurrence, attempt: int) -> dict[str, object]:
 
 
 def late(_limit: float, _call: Callable[[], None]) -> NoReturn:
-    """The time is over at once."""
+    """Raise at once, as if the time were over."""
     raise TimedOut
 
 

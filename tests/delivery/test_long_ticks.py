@@ -1,4 +1,4 @@
-"""A tick that goes on for longer than a lease: what it claims late still begins in it."""
+"""A tick goes on for longer than a lease: the occurrences that it claims late still begin in it."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -22,7 +22,7 @@ SLOW_MS = 25_000
 
 @dataclass(slots=True)
 class Slow:
-    """A dispatch whose actions take long, by the clock of the test."""
+    """A dispatch whose actions take long by the clock of the test."""
 
     store: Store
     clock: FakeClock
@@ -44,7 +44,7 @@ class Slow:
 
 
 def tick(slow: Slow, *, slots: int = SLOTS, chunk: int = CHUNK) -> TickReport:
-    """A tick of ten minutes, by the clock of its dispatch."""
+    """Run a tick of ten minutes by the clock of its dispatch."""
     clock = slow.clock
     return run_tick(
         slow.store,

@@ -1,4 +1,4 @@
-"""T-06: what comes due in a tick's time is claimed ahead, and delivered at its own second."""
+"""T-06: a tick claims ahead what comes due in its time, and delivers each at its own second."""
 
 import threading
 from collections.abc import Callable, Sequence

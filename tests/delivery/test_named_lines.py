@@ -1,4 +1,6 @@
-"""T-01: whatever goes wrong around an occurrence, the log says whose, of what; a terminal too."""
+"""T-01: each failure around an occurrence has a line that names its user and schedule; a terminal
+too.
+"""
 
 import logging
 from collections.abc import Callable
@@ -18,7 +20,7 @@ from tests.delivery.test_log_lines import Refusing, late, line, named
 
 
 def raises(*_: object, **__: object) -> NoReturn:
-    """Whatever it is asked."""
+    """Raise StoreUnavailable for any question."""
     raise StoreUnavailable("not now")
 
 
@@ -31,43 +33,43 @@ class Broken(Refusing):
 
 
 def resolver_fails(scene: Scene, _patch: pytest.MonkeyPatch) -> None:
-    """As a tick asks for it."""
+    """Fail in the resolver, on a tick's call."""
     scene.flow.resolver(raises)
     scene.deliver(scene.claim())
 
 
 def resolver_is_late(scene: Scene, patch: pytest.MonkeyPatch) -> None:
-    """As a tick asks for it."""
+    """Be late in the resolver, on a tick's call."""
     scene.flow.resolver(lambda _id, _ctx: None)
     patch.setattr(resolving, "run_within", late)
     scene.deliver(scene.claim())
 
 
 def dispatch_fails(scene: Scene, patch: pytest.MonkeyPatch) -> None:
-    """The store is away as it would begin."""
+    """Fail in dispatch: the store is away at its begin."""
     claimed = scene.claim()
     patch.setattr(scene.store.ledger, "begin", raises)
     scene.deliver(claimed)
 
 
 def transport_fails(scene: Scene, _patch: pytest.MonkeyPatch) -> None:
-    """In a tick."""
+    """Fail in the transport of a tick."""
     run_tick(scene.store, Broken(), now=NINE)
 
 
 def hook_fails(scene: Scene, _patch: pytest.MonkeyPatch) -> None:
-    """In a tick."""
+    """Fail in the observer of a tick."""
     run_tick(scene.store, scene.inline, now=NINE, on_dispatch=raises)
 
 
 def release_fails(scene: Scene, patch: pytest.MonkeyPatch) -> None:
-    """In a tick whose endpoint is down, as the store is then."""
+    """Run a tick whose endpoint is down, and whose release the store does not take."""
     patch.setattr(scene.store.ledger, "release", raises)
     run_tick(scene.store, Refusing(), now=NINE)
 
 
 def enqueue_fails(scene: Scene, _patch: pytest.MonkeyPatch) -> None:
-    """An outside caller asks for a background action."""
+    """Fail as an outside caller asks for a background action."""
     scene.flow.action("slow", background=True)(lambda _input, _ctx: None)
     scene.put(cron="0 9 * * *", action="slow")
     scene.throttled = True
@@ -86,7 +88,7 @@ WAYS: dict[str, Callable[[Scene, pytest.MonkeyPatch], None]] = {
 
 
 def occurrence_of(store: Store) -> Occurrence:
-    """The only one."""
+    """Return the only occurrence."""
     (held,) = store.ledger.find("ada", "digest")
     return held
 
@@ -125,7 +127,7 @@ def test_a_call_is_named_as_far_as_it_can_be_read(
 
 
 def printed(record: logging.LogRecord) -> str:
-    """The line as `make run` prints it, behind the time; without a stack."""
+    """Return the line as `make run` prints it, behind the time; without a stack."""
     shown = PlainFormatter().format(record).partition("\n")[0]
     return shown.partition(" ")[2]
 

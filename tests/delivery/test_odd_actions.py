@@ -1,4 +1,4 @@
-"""Actions and resolvers that do what nobody expects: each attempt is settled, and says why."""
+"""Odd actions and resolvers: each attempt is settled, with a reason."""
 
 import asyncio
 import threading
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Speechless(Exception):
-    """An error that cannot even say what it is."""
+    """An error that cannot be turned into text."""
 
     def __str__(self) -> str:
         raise RuntimeError("no words")
@@ -47,7 +47,7 @@ def raiser(problem: BaseException) -> Callable[..., NoReturn]:
 
 
 def in_a_thread(call: Callable[[], None]) -> None:
-    """As the local stack calls it."""
+    """Call it in a thread, as the local stack does."""
     thread = threading.Thread(target=call)
     thread.start()
     thread.join(60)
@@ -122,7 +122,7 @@ def test_d11_a_resolver_that_hangs_is_timed_out_and_told(
 def test_the_time_of_an_action_is_what_begin_and_resolver_left_of_the_invocation(
     scene: Scene,
 ) -> None:
-    """Lambda ends the invocation at its time, whatever was done with it before."""
+    """Lambda ends the invocation at its time, however it was spent."""
     scene.put(cron="0 9 * * *", policies=Policies(timeout=20))
     scene.act = lambda *_: threading.Event().wait(60)
     call = request("mail", "ada/digest", {"nominalFireTime": "2026-12-01T09:00:00Z"})

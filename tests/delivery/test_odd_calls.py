@@ -1,4 +1,4 @@
-"""Calls that no tick sends: each is answered as what it is, and leaves nothing in the ledger."""
+"""Calls that no tick sends: each is answered for what it is, and leaves nothing in the ledger."""
 
 from dataclasses import replace
 
@@ -82,7 +82,7 @@ def test_a03_a_time_before_the_schedule_was_made_is_no_scheduled_one(each_scene:
 
 
 def test_a01_a_time_within_a_pause_has_one_outcome(each_scene: Scene) -> None:
-    """The pause is a range in the ledger: what a caller asks for of it is a call, not a fire."""
+    """The pause is a range in the ledger: a caller's occurrence in it is a call, not a fire."""
     scene = each_scene
     put = scene.put(cron="0 * * * *")
     scene.store.schedules.put(replace(put, enabled=False), now=NINE - MINUTE)
@@ -94,7 +94,7 @@ def test_a01_a_time_within_a_pause_has_one_outcome(each_scene: Scene) -> None:
 
 
 def test_d02_a_key_is_looked_at_before_the_schedule_is(each_scene: Scene) -> None:
-    """A repeat of what has run is a duplicate, whatever became of the schedule meanwhile."""
+    """The repeat of a run is a duplicate, even if the schedule has changed since."""
     scene = each_scene
     scene.put()
     assert scene.post(idempotencyKey="k")[0] == 202

@@ -1,4 +1,4 @@
-"""Functions that make no action, or an odd one: what is told when they are registered."""
+"""Functions that make no action, or an odd one: their registration says so."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial, wraps

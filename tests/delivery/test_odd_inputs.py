@@ -48,7 +48,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Bed:
-    """Beds beside it, a count that is not given, and anything else."""
+    """It has beds beside it, a field that no one gives, and anything else."""
 
     beside: list[Bed]
     wet: Literal["yes", 1]
@@ -66,7 +66,7 @@ class Salted:
 
 @dataclass(init=False)
 class Own:
-    """It takes what is no field."""
+    """Its constructor takes an argument that is no field."""
 
     name: str
 
@@ -82,7 +82,7 @@ class Model(BaseModel):
 
 @dataclass(frozen=True)
 class Early:
-    """It needs what a type checker alone knows."""
+    """It names a type that only a type checker knows."""
 
     late: Context
 

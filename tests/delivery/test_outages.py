@@ -59,7 +59,7 @@ class Shaky:
                 self.store.close()
 
     def tick(self) -> None:
-        """One that the outage meets: its next claim fails, or else its deliveries do."""
+        """Run a tick that the outage meets: its next claim fails, else its deliveries do."""
         try:
             report = self.office.tick(NINE)
         except StoreUnavailable:
@@ -74,7 +74,7 @@ class Shaky:
                 self.away = False
 
     def history(self) -> list[tuple[str, str | None, int]]:
-        """State, reason and attempts of each of the three."""
+        """Return the state, the reason and the attempts of each of the three."""
         return sorted((o.state, o.reason, o.attempts) for o in self.store.ledger.find("ada"))
 
     def runs(self) -> list[int]:
@@ -128,7 +128,7 @@ def test_down_when_the_tick_comes(shaky: Shaky) -> None:
 
 
 def before(act: Callable[[], None], handle: Handler) -> Handler:
-    """A handler that lets something happen first."""
+    """Return a handler that lets something happen first."""
 
     def handler(event: dict[str, Any], context: LocalContext) -> Mapping[str, Any]:
         act()

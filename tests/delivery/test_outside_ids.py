@@ -35,7 +35,7 @@ def call(
     method: str = "POST",
     **headers: str,
 ) -> tuple[int, dict[str, Json]]:
-    """A machine's call by an outside id."""
+    """Make a machine's call by an outside id."""
     sent = {name.replace("_", "-"): text for name, text in headers.items()}
     asked = Request("", None, SECRET | sent, body, "r-1", method, external_id=to_path(external_id))
     return told(scene.dispatch(asked))

@@ -1,4 +1,4 @@
-"""A tick's own speed: it claims before what waits runs dry, and looks up when the next is due."""
+"""The pace of a tick: it claims before its line runs dry, and looks up when the next one is due."""
 
 import threading
 from collections.abc import Callable, Sequence

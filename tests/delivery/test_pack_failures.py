@@ -1,4 +1,4 @@
-"""Q-02: what a pack could not begin or settle comes again, and nothing else of it."""
+"""Q-02: the occurrences that a pack could not begin or settle come again, and no others of it."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
@@ -22,7 +22,7 @@ AWAY = StoreUnavailable("the database is away")
 def fail_for(
     monkeypatch: pytest.MonkeyPatch, store: Store, name: str, keys: Sequence[str], times: int
 ) -> None:
-    """A write of many fails for some of them, so many times; the others are written."""
+    """Let a write of many fail for some of them, a number of times. The others are written."""
     found: Callable[..., Sequence[Any]] = getattr(store.ledger, name)
     failures = iter(range(times))
 
@@ -109,7 +109,7 @@ def test_q02_a_lone_occurrence_without_time_comes_again(scene: Scene) -> None:
 def test_q02_actions_that_hang_leave_no_room_for_others(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another invocation begins what has no thread here: its message comes again."""
+    """Another invocation begins an occurrence that has no thread here: its message comes again."""
     post = send_packs(scene, 3)
     monkeypatch.setattr("duetick.core.dispatch.packs.MOST_THREADS", 2)
     message = post.take_one()
@@ -296,7 +296,9 @@ def test_q02_an_error_that_nobody_expects_brings_the_message_again(
 def test_q02_a_begin_that_the_store_lost_ends_with_its_lease(
     each_scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The write was made, its answer was lost, and the process died: nobody runs it again."""
+    """The write was made, its answer was lost, and the process died: the occurrence does not run
+    again.
+    """
     post = send_packs(each_scene, 2)
     message = post.take_one()
     begin = each_scene.store.ledger.begin_many

@@ -1,4 +1,4 @@
-"""Q-01: what travels together, and that every promise is as on the API."""
+"""Q-01: occurrences that travel together, under every promise of the API."""
 
 import asyncio
 import json

@@ -21,7 +21,7 @@ NUMBERS = count()
 
 @contextmanager
 def payments(scene: Scene) -> Iterator[Callable[[], int]]:
-    """A table of the application's own, in the store's database; counts its rows."""
+    """Make a table of the application's own, in the store's database. Yield a count of its rows."""
     sql = ["CREATE TABLE payments (id text)", "SELECT count(*) FROM payments"]
 
     def run(statement: str) -> int:
@@ -36,7 +36,7 @@ def payments(scene: Scene) -> Iterator[Callable[[], int]]:
 
 
 def by_hand(now: int, name: str) -> NewOccurrence:
-    """A run of no schedule's, to have a transaction."""
+    """Return a run of no schedule's, to have a transaction."""
     return NewOccurrence("test", "sql", "", None, now, f"run:{name}{next(NUMBERS)}", due_at=now)
 
 

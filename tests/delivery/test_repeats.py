@@ -1,4 +1,4 @@
-"""D-04, D-06, D-07: a caller's repeat is the same occurrence, whatever the schedule says by now."""
+"""D-04, D-06, D-07: a caller's repeat is the same occurrence, even if the schedule has changed."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -73,7 +73,7 @@ GONE: list[Edit] = [disabled, deleted]
 
 
 def fire_and_edit(scene: Scene, edit: Edit, **named: Json) -> None:
-    """A caller brings the nine o'clock of each of KEYS, and each is edited a second later."""
+    """Bring the nine o'clock of each of KEYS as a caller, and edit each a second later."""
 
     def act(given: Json, ctx: Context) -> None:
         if not ctx.schedule_id.endswith("good"):
@@ -128,7 +128,7 @@ def test_d18_without_a_time_nothing_is_asked_of_a_schedule_that_is_gone(
 
 
 def test_d06_an_edit_brings_no_time_to_life_that_lies_before_it(scene: Scene) -> None:
-    """15 past nine never was a time of it, and 45 past is the first that is."""
+    """15 past nine never was a time of the schedule, and 45 past is its first one."""
     put = scene.put(cron="0 9 * * *")
     scene.post()
     scene.clock.advance(30 * MINUTE)

@@ -18,14 +18,14 @@ ROW = IndexRow("ann", "digest", "0 9 * * *", "Europe/Berlin", NINE)
 
 
 def told(name: str = "mail", *, background: bool = False) -> tuple[Flow, list[Context]]:
-    """A flow with one action, and what that was told."""
+    """Return a flow with one action, and the contexts of its runs."""
     flow, ran = Flow(name), list[Context]()
     flow.action("send", background=background)(lambda _given, ctx: ran.append(ctx))
     return flow, ran
 
 
 def elsewhere(flow: Flow) -> Flow:
-    """The same with a resolver, as where definitions live in a table of the application's."""
+    """Return such a flow with a resolver: its definitions live in a table of the application's."""
 
     @flow.resolver
     def find(schedule_id: str, _ctx: object) -> Schedule:
@@ -78,7 +78,9 @@ def test_d10_a_row_of_the_applications_own_runs_what_is_not_for_users(
 
 
 def test_d10_an_agent_of_such_a_row_is_its_users(store: Store) -> None:
-    """The application vouches for the row, and not for what its action makes for the user."""
+    """The application vouches for the row, and not for the schedules that its action makes for the
+    user.
+    """
     flow = Flow("mail")
     flow.action("clean_up", users=False)(lambda _given, _ctx: None)
 

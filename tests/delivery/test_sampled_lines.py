@@ -16,7 +16,7 @@ QUEUE = {"DUETICK_QUEUE": "https://sqs.eu-west-1.amazonaws.com/123456789012/pack
 
 
 def sample(monkeypatch: pytest.MonkeyPatch, percent: int) -> None:
-    """Let so many percent of the successes have a line."""
+    """Let a percentage of the successes have a line."""
     monkeypatch.setattr(wiring, "settings", lambda: SimpleNamespace(log_successes=percent))
     monkeypatch.setattr(wiring, "_successes", count())
 
@@ -65,7 +65,7 @@ def test_a_percentage_that_is_none_is_refused(wrong: str) -> None:
 def test_a_success_in_a_pack_has_a_line_if_it_is_one_of_the_sample(
     monkeypatch: pytest.MonkeyPatch, percent: int, status: int, lines: int
 ) -> None:
-    """A failure has its own line, from where it failed."""
+    """A failure has its own line, from the place where it failed."""
     sample(monkeypatch, percent)
     monkeypatch.setattr(wiring, "observe", lambda *_: None)
     told: list[Occurrence] = []

@@ -1,4 +1,6 @@
-"""D-02, D-12, D-18, T-02, T-07: whose definition runs, what is settled, what a caller is told."""
+"""D-02, D-12, D-18, T-02, T-07: the definition that runs, the settle, and the answer to a
+caller.
+"""
 
 from dataclasses import dataclass, field, replace
 
@@ -19,7 +21,7 @@ THEIRS = Schedule("ada", "digest", "0 9 * * *", "mail", "send", input="the flow'
 
 
 def due(scene: Scene) -> Occurrence:
-    """Ada's at nine, of an index row whose definition is the flow's own."""
+    """Return ada's occurrence at nine, of a row whose definition is the flow's own."""
     scene.store.index.upsert(IndexRow("ada", "digest", "0 9 * * *", None, NINE, "mail"))
     return scene.claim()
 
@@ -132,7 +134,7 @@ def test_d03_a_background_run_that_is_under_way_is_not_queued_again(each_scene: 
 
 @dataclass(slots=True)
 class Patience:
-    """A transport that notes how long it was told to wait."""
+    """A transport that notes the timeouts of its calls."""
 
     given: dict[str, float] = field(default_factory=dict)
 

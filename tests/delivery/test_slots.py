@@ -20,7 +20,9 @@ LINE = 10_000
 
 
 def hear(slots: Slots, seconds: float, answers: int = 0, *, is_busy: bool = False) -> int:
-    """The slots after so many answers of so many seconds: as many as there are slots, or more."""
+    """Note a number of answers, each after some seconds: one for each slot by default. Return the
+    slots.
+    """
     for _ in range(answers or max(slots.now, LEAST_ANSWERS)):
         slots.note(seconds, is_busy=is_busy)
     slots.adapt(LINE)
@@ -93,7 +95,7 @@ def test_fewer_slots_let_no_more_begin_until_what_is_in_flight_has_ended() -> No
 
 @dataclass
 class Endpoint:
-    """A transport that notes how many it has at once. From `limit` on it answers 429 at once."""
+    """A transport that notes the most calls at once. From `limit` on it answers 429."""
 
     seconds: float = 0.0
     limit: int = 1_000_000

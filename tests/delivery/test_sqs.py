@@ -1,4 +1,4 @@
-"""The queue on SQS: what a request has, and what each answer says of a message."""
+"""The queue on SQS: the parts of a request, and the meaning of each answer for a message."""
 
 import json
 import time
@@ -62,7 +62,7 @@ class Asked(BaseHTTPRequestHandler):
 
 @contextmanager
 def listening(endpoint: Endpoint) -> Iterator[SqsQueue]:
-    """A queue at that endpoint."""
+    """Yield a queue at that endpoint."""
     url = f"http://127.0.0.1:{endpoint.server_port}/123456789012/packs"
     with serve_in_thread(endpoint):
         queue = SqsQueue(url, "eu-west-1", lambda: Credentials("key", "secret", "token"))
@@ -77,7 +77,7 @@ def endpoint() -> Endpoint:
 
 
 def messages(count: int, size: int = 10, due_in: int = 0) -> list[OutgoingMessage]:
-    """That many."""
+    """Return a number of messages."""
     return [OutgoingMessage("b" * size, f"g{n}", NOW + due_in, ()) for n in range(count)]
 
 

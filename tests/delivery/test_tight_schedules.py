@@ -1,4 +1,4 @@
-"""T-13: whoever puts a schedule that fires more often than the tick comes is told so."""
+"""T-13: a put of a schedule that fires more often than the tick comes is warned."""
 
 import logging
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ def seldom() -> Iterator[Store]:
 
 
 def lines(caplog: pytest.LogCaptureFixture) -> list[tuple[object, str]]:
-    """The schedules that the log calls tight, and how."""
+    """Return the schedules that the log calls tight, with its messages."""
     told = [one for one in caplog.records if vars(one).get("action") == "tight"]
     return [(vars(one)["schedule"], one.getMessage()) for one in told]
 
@@ -42,7 +42,7 @@ def tight(key: str = "k", cron: str = TIGHT) -> Schedule:
 
 
 def flow_of(cron: str) -> Flow:
-    """One static schedule."""
+    """Return a flow with one static schedule."""
     flow = Flow("mail")
     flow.action("send")(lambda _input, _ctx: None)
     flow.schedule("sweep", cron=cron, action="send")

@@ -20,14 +20,14 @@ TOLD = "The action took longer than 1 s."
 
 
 def in_a_thread(call: Callable[[], None]) -> None:
-    """As the local stack calls it."""
+    """Call it in a thread, as the local stack does."""
     thread = threading.Thread(target=call)
     thread.start()
     thread.join(60)
 
 
 def here(call: Callable[[], None]) -> None:
-    """As Lambda does: in the main thread."""
+    """Call it in the main thread, as Lambda does."""
     call()
 
 
@@ -63,7 +63,7 @@ def test_an_async_action_that_waits_for_ever_is_timed_out(
 
 
 def test_one_that_is_cut_in_a_statement_leaves_the_store_as_it_was(postgres_url: str) -> None:
-    """A connection in the middle of an answer must not be asked anything else."""
+    """No other statement may use a connection that is in the middle of an answer."""
     store = open_store(postgres_url, clock=lambda: NINE)
     store.migrate()
     scene = Scene(store)

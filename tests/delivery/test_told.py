@@ -1,4 +1,4 @@
-"""D-09, D-11, D-15: what travels with a call to who runs it, and what does not get through."""
+"""D-09, D-11, D-15: the facts that travel with a call to its action, and those that do not."""
 
 from dataclasses import replace
 from types import SimpleNamespace

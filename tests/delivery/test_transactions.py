@@ -13,7 +13,7 @@ from tests.delivery.scene import Scene
 
 
 def leaves_it_open(kept: list[AbstractContextManager[Transaction]]) -> Callable[..., None]:
-    """An action that enters its transaction and returns; `kept` keeps it from being dropped."""
+    """Enter the transaction and return; `kept` keeps it from being dropped."""
 
     def act(_input: Json, ctx: Context) -> None:
         kept.append(ctx.transaction())
@@ -135,7 +135,7 @@ def test_t04_an_action_may_go_back_to_a_savepoint(sql_scene: Scene) -> None:
 
 
 def test_t04_a_context_is_of_no_use_when_its_attempt_is_over(each_scene: Scene) -> None:
-    """It would commit beside the settling, or, on DynamoDB, drop what it was given."""
+    """Its transaction would commit beside the settle, or on DynamoDB drop its writes."""
     scene, kept = each_scene, list[Context]()
     scene.act = lambda _input, ctx: kept.append(ctx)
     scene.put(cron="0 9 * * *")

@@ -1,4 +1,4 @@
-"""T-12: what a tick and a dispatch know to be in trouble is told once, by one of the two."""
+"""T-12: an occurrence in trouble is told of once, by the tick or by dispatch."""
 
 from collections.abc import Callable
 from typing import NamedTuple

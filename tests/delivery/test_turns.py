@@ -15,18 +15,18 @@ from tests.delivery.scene import NINE
 
 
 def of(user: str, key: str, *, at: int = NINE, priority: int = 0, fence: int = 1) -> Occurrence:
-    """An occurrence that is due."""
+    """Return an occurrence that is due."""
     made = Occurrence(user, key, "* * * * *", None, at, fence, due_at=at)
     return replace(made, priority=priority)
 
 
 def many(user: str, count: int) -> list[Occurrence]:
-    """A user's, each of another schedule."""
+    """Return occurrences of a user, each of another schedule."""
     return [of(user, f"k{number:05}") for number in range(count)]
 
 
 def drained(turns: Turns) -> list[Occurrence]:
-    """All of them, one at a time."""
+    """Take all of them, one at a time."""
     turns.close()
     taken = []
     while (occurrence := turns.take()) is not None:
@@ -36,7 +36,7 @@ def drained(turns: Turns) -> list[Occurrence]:
 
 
 def held(turns: Turns, count: int) -> list[str]:
-    """The users of the next so many, none of which is done."""
+    """Take a number of occurrences, none of which is done. Return their users."""
     found = (turns.take() for _ in range(count))
     return [occurrence.user_id for occurrence in found if occurrence]
 
@@ -105,12 +105,14 @@ def test_t14_a_pick_costs_the_same_among_thousands() -> None:
 
 
 def spread_over_users(count: int) -> list[Occurrence]:
-    """One of each user."""
+    """Return one occurrence of each user."""
     return [of(f"u{number}", "k") for number in range(count)]
 
 
 def cost(occurrences: list[Occurrence]) -> float:
-    """CPU seconds for each of them: the least of three times, for what else the machine does."""
+    """Return the CPU seconds for each occurrence: the least of three runs, as the machine has other
+    work.
+    """
     return min(cost_once(occurrences) for _ in range(3)) / len(occurrences)
 
 
@@ -144,7 +146,7 @@ def test_threads_take_each_once() -> None:
 
 
 def rates(user: str, count: int) -> Iterable[Occurrence]:
-    """Many of one schedule."""
+    """Return many occurrences of one schedule."""
     return [of(user, "often", at=NINE + number) for number in range(count)]
 
 

@@ -26,13 +26,13 @@ UNCARRIED = [
 
 
 def row(user_id: str, key: str, flow: str = "") -> IndexRow:
-    """One that is due at nine, and tries again whatever fails."""
+    """Return a row that is due at nine and tries again after each failure."""
     policies = Policies(delivery=Delivery.AT_LEAST_ONCE)
     return IndexRow(user_id, key, "0 9 * * *", None, NINE, flow, policies=policies)
 
 
 def staged(store: Store) -> tuple[Stage, list[str]]:
-    """A deployment whose rows run an action, which notes whose they are."""
+    """Return a stage whose rows run an action, and the ids of the schedules that ran."""
     flow, ran = Flow("mail"), list[str]()
     flow.action("send")(lambda _given, ctx: ran.append(ctx.schedule_id))
     return Stage(flow, clock=FakeClock(NINE), store=store, row_flow="mail/send"), ran

@@ -1,4 +1,4 @@
-"""Actions that are not for users: static schedules run them, and those that operators made."""
+"""Actions that are not for users: static schedules and those of operators run them."""
 
 from dataclasses import replace
 
@@ -18,12 +18,12 @@ OURS = Schedule("ada", "k", "0 9 * * *", "house", "clean_up")
 
 
 def house(*, users: bool = False, flow_users: bool = True) -> Flow:
-    """A flow of one action that is not for users, one that is, and one of an agent."""
+    """Return a flow of one action that is not for users, one that is, and one of an agent."""
     flow = Flow("house", users=flow_users)
 
     @flow.action("clean_up", users=users)
     def clean_up(_given: Json, _ctx: Context) -> None:
-        """Whatever only the application may ask for."""
+        """Do work for which only the application may ask."""
 
     @flow.action("greet")
     def greet(_given: Json, _ctx: Context) -> None:
@@ -39,7 +39,7 @@ def house(*, users: bool = False, flow_users: bool = True) -> Flow:
 
 
 def of_user(stage: Stage, flow: Flow, *, operator: bool = False) -> UserSchedules:
-    """The schedules of ada, as she or an operator reaches them."""
+    """Return the schedules of ada, as she or an operator reaches them."""
     flows = Flows({flow.name: flow})
     return UserSchedules(stage.store, flows, "ada", stage.clock, Quotas(), owns_names=operator)
 
@@ -115,7 +115,7 @@ def test_what_a_user_made_before_may_be_paused_and_deleted_and_not_resumed() -> 
 
 
 def forbid(scene: Scene) -> None:
-    """The scene's action is for users no longer."""
+    """Keep users from the scene's action."""
     scene.flow.actions["send"] = replace(scene.flow.actions["send"], users=False)
 
 

@@ -1,4 +1,4 @@
-"""D-08, T-01: one that waits for another of its schedule, and what the ticks say meanwhile."""
+"""D-08, T-01: an occurrence waits for another of its schedule, and the ticks' reports say so."""
 
 import pytest
 from duetick.core.tick import TickReport, run_tick
@@ -31,7 +31,7 @@ def test_d08_one_that_waits_has_not_failed(
 
 
 def test_what_comes_back_in_the_same_tick_waits_for_the_next(scene: Scene) -> None:
-    """A dispatch whose clock is behind the tick's leaves one that waits for it due at once."""
+    """If dispatch's clock is behind the tick's, an occurrence that waits for it is due at once."""
     scene.put(policies=Policies(overlap=Overlap.WAIT, timeout=600))
     scene.store.ledger.begin(scene.claim(), now=NINE)
     scene.clock.now = NINE - MINUTE

@@ -15,7 +15,7 @@ from tests.lab.waiting import wait
 
 @dataclass(slots=True)
 class Recorder:
-    """A transport that settles what it is given, and says when."""
+    """A transport that settles each occurrence and notes the time."""
 
     store: Store
     clock: Callable[[], float] = lambda: 0.0
@@ -41,7 +41,9 @@ class Recorder:
 
 @dataclass(slots=True)
 class Time:
-    """Seconds since nine; sleeping is what makes them pass, when all that is due was delivered."""
+    """The seconds since nine. They pass only by a sleep, once everything that is due was
+    delivered.
+    """
 
     transport: Recorder
     due: Sequence[int] = ()
@@ -51,7 +53,7 @@ class Time:
         return self.now
 
     def sleep(self, seconds: float) -> None:
-        """Let what is due be taken first."""
+        """Wait until all due occurrences are taken, then let the seconds pass."""
         arrived = sum(due <= NINE + round(self.now * 1_000) for due in self.due)
         wait(lambda: len(self.transport.seen) >= arrived)
         self.now += max(seconds, 0.001)

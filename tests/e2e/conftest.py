@@ -33,7 +33,7 @@ class Deployed:
     def call(
         self, method: str, path: str, body: object = None, *, signed: bool = True
     ) -> tuple[int, Any]:
-        """The status and the JSON of an answer."""
+        """Make a call. Return the status and the JSON of its answer."""
         text = "" if body is None else json.dumps(body)
         answer = self.aws.rest_call(
             self.outputs["ApiId"], "v1", method, path, body=text, signed=signed
@@ -49,18 +49,18 @@ class Deployed:
         return result
 
     def user(self, name: str) -> str:
-        """A new user's token, from the pool that the stack made."""
+        """Make a user in the stack's pool. Return the user's token."""
         pool, client = self.outputs["UserPoolId"], self.outputs["UserPoolClientId"]
         return self.aws.sign_in(pool, client, name)
 
     def as_user(self, token: str | None, method: str, path: str, body: object = None) -> Answer:
-        """A call of the users' API."""
+        """Make a call of the users' API."""
         text = "" if body is None else json.dumps(body)
         api = self.outputs["UsersApiId"]
         return self.aws.rest_call(api, "v1", method, path, body=text, signed=False, token=token)
 
     def log_of(self, function: str) -> str:
-        """The name of a function's log group."""
+        """Return the name of a function's log group."""
         client = self.aws.client("cloudformation")
         found = client.describe_stack_resource(
             StackName=self.name, LogicalResourceId=f"{function}Log"
@@ -68,17 +68,17 @@ class Deployed:
         return str(found["StackResourceDetail"]["PhysicalResourceId"])
 
     def lines(self, function: str) -> list[str]:
-        """Return the log lines of a function: each invocation there has a stream of its own."""
+        """Return the log lines of a function. Each invocation has a stream of its own."""
         found = self.aws.client("logs").filter_log_events(logGroupName=self.log_of(function))
         return [event["message"] for event in found["events"]]
 
     def status(self) -> str:
-        """The stack's."""
+        """Return the status of the stack."""
         client = self.aws.client("cloudformation")
         return str(client.describe_stacks(StackName=self.name)["Stacks"][0]["StackStatus"])
 
     def stop_ticking(self) -> None:
-        """No tick of it fires by itself any more."""
+        """Keep the stack's tick from firing by itself."""
         client = self.aws.client("scheduler")
         stack = self.aws.client("cloudformation")
         unique = stack.describe_stacks(StackName=self.name)["Stacks"][0]["StackId"].split("/")[2]
@@ -93,7 +93,7 @@ class Deployed:
 
 
 def configure(aws: EmulatedAws, name: str, variables: dict[str, str]) -> None:
-    """A function's environment, once it is in force."""
+    """Set a function's environment, and wait until it is in force."""
     client = aws.client("lambda")
     client.update_function_configuration(FunctionName=name, Environment={"Variables": variables})
     patience = {"Delay": 1, "MaxAttempts": 60}
@@ -101,7 +101,7 @@ def configure(aws: EmulatedAws, name: str, variables: dict[str, str]) -> None:
 
 
 def emulated_parameters(aws: EmulatedAws) -> dict[str, str]:
-    """Return the parameters of a stack there, besides its backend."""
+    """Return the parameters of a stack on the emulated AWS, without its backend."""
     return {
         "Architecture": ARCHITECTURE,
         "ApiDomain": f"execute-api.localhost:{aws.port}",
@@ -111,7 +111,7 @@ def emulated_parameters(aws: EmulatedAws) -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def parameters(emulated_aws: EmulatedAws) -> dict[str, str]:
-    """Those of every stack here."""
+    """Return the parameters of every stack here."""
     return emulated_parameters(emulated_aws)
 
 
@@ -126,8 +126,8 @@ def built(sam: Sam, parameters: dict[str, str], tmp_path_factory: pytest.TempPat
 
 @pytest.fixture(scope="session")
 def quiet(sam: Sam, emulated_aws: EmulatedAws, built: Path) -> Path:
-    """The same, packaged once, of which nothing fires by itself: a test is the only one who claims
-    and calls.
+    """Return a packaged template of which nothing fires by itself: a test alone claims and
+    calls.
     """
     made = built.with_name("quiet.json")
     sam.package(emulated_aws, built, made)
@@ -148,7 +148,7 @@ def quiet(sam: Sam, emulated_aws: EmulatedAws, built: Path) -> Path:
 def deploy(
     sam: Sam, aws: EmulatedAws, built: Path, name: str, parameters: Mapping[str, str]
 ) -> Deployed:
-    """A stack of that name."""
+    """Deploy a stack of that name."""
     outputs = sam.deploy(aws, built, name, parameters)
     return Deployed(aws, outputs, name, sam, built, parameters)
 

@@ -74,7 +74,7 @@ class Repository:
         return Deployed(self.aws, outputs, name, self.sam, self.folder, {})
 
     def change(self, file: str, before: str, after: str) -> None:
-        """Change a file of it."""
+        """Change a file of the repository."""
         path = self.folder / file
         assert path.read_text().count(before) == 1, path.read_text()
         path.write_text(path.read_text().replace(before, after))
@@ -115,7 +115,7 @@ def build_flows(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def deployed(repository: Repository) -> Iterator[Deployed]:
-    """The first version of it."""
+    """Deploy the first version of the repository."""
     stack = repository.deploy()
     yield stack
     stack.stop_ticking()
@@ -134,7 +134,7 @@ def ask(stack: str, *words: str, aws: EmulatedAws) -> Any:  # noqa: ANN401 -- JS
 
 
 def shell(aws: EmulatedAws) -> dict[str, str]:
-    """The variables of that shell."""
+    """Return the variables of that shell."""
     at = {"AWS_ENDPOINT_URL": aws.endpoint, "DUETICK_API_ADDRESS": aws.endpoint}
     return {**DUMMY, **at, "AWS_DEFAULT_REGION": REGION}
 
@@ -196,7 +196,7 @@ class Repeated(threading.Thread):
 
 
 def posted(aws: EmulatedAws) -> str:
-    """The URL of a queue that gets all that the actions publish."""
+    """Return the URL of a queue that gets all that the actions publish."""
     described = aws.client("cloudformation").describe_stack_resource(
         StackName=STACK, LogicalResourceId="Greetings"
     )

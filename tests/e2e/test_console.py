@@ -40,7 +40,7 @@ def link(deployed: Deployed, tmp_path: Path) -> Iterator[str]:
 def ask(
     link: str, method: str, path: str, headers: dict[str, str], body: object = None
 ) -> dict[str, Any]:
-    """The JSON of an answer, which has to be a success."""
+    """Return the JSON of an answer that has to be a success."""
     connection = HTTPConnection(urlsplit(link).netloc, timeout=60)
     connection.request(method, path, json.dumps(body) if body else None, headers)
     answer = connection.getresponse()

@@ -1,4 +1,4 @@
-"""A stack that is deleted leaves what its users made, and nothing that runs."""
+"""A deleted stack leaves its users' data, and nothing that runs."""
 
 from pathlib import Path
 

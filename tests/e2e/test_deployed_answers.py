@@ -1,4 +1,4 @@
-"""D-03's table through a deployed API in secret mode: what goes wrong there, and in background."""
+"""D-03's table through a deployed API in secret mode: the failures there, and in the background."""
 
 import json
 import threading
@@ -34,7 +34,7 @@ def trials(
     quiet: Path,
     parameters: dict[str, str],
 ) -> Iterator[Trials]:
-    """The stack, on a Postgres of its own."""
+    """Deploy the stack on a Postgres of its own."""
     server = EmbeddedPostgres()
     secrets = emulated_aws.client("secretsmanager")
     password = secrets.create_secret(Name="trials", SecretString=json.dumps({"password": "any"}))
@@ -55,7 +55,7 @@ def trials(
 
 
 def code(answer: Row) -> tuple[int, str]:
-    """Status and code of an error, which has a message and tells nothing else."""
+    """Return the status and the code of an error. It has a message, and tells nothing else."""
     status, body = answer
     assert set(body) - {"problems"} == {"error", "message"}
     assert "hunter2" not in str(body)
@@ -127,7 +127,7 @@ def test_skipped_after_a_late_edit(
 
 @contextmanager
 def running(trials: Trials, key: str, done: Path) -> Iterator[Occurrence]:
-    """One whose action runs meanwhile, and ends in success."""
+    """Yield an occurrence whose action runs during the block, and then ends in success."""
     answers: list[Row] = []
     policies = Policies(overlap=Overlap.SKIP, timeout=TIMEOUT - 5)
     claimed = trials.claim(trials.put(key, "holds", str(done), policies))
@@ -153,7 +153,9 @@ def test_in_progress_and_overlap_while_it_runs(trials: Trials, tmp_path: Path) -
 def test_a_background_action_runs_in_an_asynchronous_invocation(
     trials: Trials, tmp_path: Path
 ) -> None:
-    """Longer than a third of its lease, which it renews by then, and settles in the end."""
+    """The action runs for longer than a third of its lease, which it renews by then. It settles in
+    the end.
+    """
     done = tmp_path / "done"
     claimed = trials.claim(trials.put("long", "holds_long", str(done), Policies(timeout=1)))
     status, body = trials.deliver(claimed)
@@ -179,9 +181,10 @@ def test_a_background_action_whose_process_dies_is_lost_once(trials: Trials) -> 
 
 
 def tried_again(trials: Trials) -> bool:
-    """Lambda repeats an invocation that died: it was told that this one is under way.
+    """Return True if Lambda has repeated an invocation that died: the answer says that one is under
+    way.
 
-    What a process says late, the emulator reads as it is invoked again.
+    The emulator reads the late words of a process only as it is invoked again.
     """
     assert trials.post("bea/dies", token="-")[0] == 401
     lines = trials.stack.lines("Dispatch")
@@ -190,14 +193,14 @@ def tried_again(trials: Trials) -> bool:
 
 
 def held(trials: Trials, claimed: Occurrence) -> Occurrence:
-    """It as the ledger has it."""
+    """Return the occurrence as the ledger has it."""
     found = trials.store.ledger.get(*claimed.identity)
     assert found
     return found
 
 
 def lease_of(occurrence: Occurrence) -> int:
-    """Its lease's end; of one that has ended, none."""
+    """Return the end of its lease; 0 without one."""
     return occurrence.lease_until or 0
 
 
@@ -223,7 +226,7 @@ def test_flow_unregistered_where_a_deployment_has_no_flows(trials: Trials) -> No
 
 @contextmanager
 def without_flows(stack: Deployed) -> Iterator[None]:
-    """The dispatch function, told to look where there are none."""
+    """Tell the dispatch function to look for flows where there are none."""
     functions = stack.aws.client("lambda").list_functions()["Functions"]
     (found,) = (
         each for each in functions if each["FunctionName"].startswith(f"{stack.name}-Dispatch")

@@ -1,4 +1,4 @@
-"""D-03 through the deployed REST API: what a signed caller is answered, row by row."""
+"""D-03 through the deployed REST API: the answers to a signed caller, row by row."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -90,7 +90,9 @@ def table(deployed: Deployed) -> Iterator[Store]:
 def test_a_background_action_of_a_tick_runs_in_an_asynchronous_invocation(
     deployed: Deployed, table: Store, tmp_path: Path
 ) -> None:
-    """Longer than a third of its lease, which it renews by then, and settles in the end."""
+    """The action runs for longer than a third of its lease, which it renews by then. It settles in
+    the end.
+    """
     done = tmp_path / "done"
     yearly = Schedule("cyd", "long", "0 9 1 1 *", "trials", "holds_long", input=str(done))
     put = table.schedules.put(replace(yearly, policies=Policies(timeout=1)))
@@ -106,7 +108,7 @@ def test_a_background_action_of_a_tick_runs_in_an_asynchronous_invocation(
 
 
 def wait(table: Store, until: Callable[[Occurrence], bool]) -> Occurrence:
-    """The one occurrence of cyd's, once it is so."""
+    """Wait for the one occurrence of cyd's to be in that state."""
     end = time.monotonic() + 50
     while time.monotonic() < end:
         for held in table.ledger.find("cyd", "long"):

@@ -1,4 +1,4 @@
-"""T-12, J-11: what dies in the deployed stack is told on its bus, without a secret, as its logs."""
+"""T-12, J-11: a death in the deployed stack is told on its bus. Bus and logs have no secret."""
 
 import json
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ def told(deployed: Deployed) -> Iterator[list[dict[str, Any]]]:
 
 
 def receive(stack: Deployed, events: list[dict[str, Any]], count: int) -> list[dict[str, Any]]:
-    """Wait for so many events."""
+    """Wait for a number of events."""
     sqs = stack.aws.client("sqs")
     url = sqs.get_queue_url(QueueName="told")["QueueUrl"]
     for _ in range(20):

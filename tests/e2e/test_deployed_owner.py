@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 
 def owners(url: str) -> list[list[str]]:
-    """Of Duetick's tables."""
+    """Return the owners of Duetick's tables."""
     with connect(url) as admin:
         found: list[list[str]] = admin.run(
             "SELECT DISTINCT tableowner FROM pg_tables WHERE schemaname = 'public'"
@@ -25,7 +25,7 @@ def owners(url: str) -> list[list[str]]:
 
 
 def addresses(url: str) -> dict[str, str]:
-    """A database, as the functions' user and as its owner."""
+    """Return the addresses of a database: as the functions' user, and as its owner."""
     return {
         "PostgresAddress": url.replace("//postgres@", f"//{USER}@"),
         "PostgresOwnerAddress": url,

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 @dataclass(frozen=True, slots=True)
 class ByQueue:
-    """A stack whose ticks hand packs to a queue, and its store, looked at from outside."""
+    """A stack whose ticks hand packs to a queue, and its store as seen from outside."""
 
     stack: Deployed
     store: Store
@@ -36,14 +36,14 @@ class ByQueue:
         return self.stack.aws.client("sqs")
 
     def put(self, user: str, count: int, action: str = "works") -> None:
-        """That many schedules, due since the last full minute."""
+        """Put a number of schedules, due since the last full minute."""
         now = self.store.now()
         for number in range(count):
             one = Schedule(user, f"k{number:02}", "* * * * *", "trials", action)
             self.store.schedules.put(one, now=now - 61_000)
 
     def oldest(self, user: str) -> list[Occurrence]:
-        """The first occurrence of each schedule of a user."""
+        """Return the first occurrence of each schedule of a user."""
         found = {one.key: one for one in self.store.ledger.find(user, limit=500)}
         return [*found.values()]
 
@@ -128,7 +128,7 @@ def test_j11_nobody_but_ticks_puts_messages_into_the_queue(by_queue: ByQueue) ->
 
 
 def test_q02_a_poison_message_ends_among_the_dead_and_a_redrive_is_safe(by_queue: ByQueue) -> None:
-    """The owner puts it there, for nobody puts it into the queue; a redrive moves it."""
+    """The account's owner puts the message among the dead: nobody can put it into the queue."""
     dead = by_queue.stack.outputs["PackDeadLetters"]
     by_queue.sqs.send_message(QueueUrl=dead, MessageBody="{", MessageGroupId="g")
     looked = by_queue.redrive(dry=True)

@@ -35,7 +35,9 @@ class Promises:
     """The number of items that an action of that schedule left behind."""
 
     def lease(self, key: str, delivery: Delivery, *, fails: bool) -> Occurrence:
-        """One of gia's, whose action writes in the transaction that settles it."""
+        """Return a leased occurrence of gia's. Its action writes in the transaction that settles
+        it.
+        """
         policies = Policies(delivery=delivery, retry=LATER)
         put = self.store.schedules.put(
             Schedule("gia", key, "0 9 1 1 *", "trials", "writes", input=fails, policies=policies)
@@ -46,12 +48,12 @@ class Promises:
         return held
 
     def deliver(self, held: Occurrence) -> tuple[int, Any]:
-        """A tick's call."""
+        """Make a tick's call."""
         path = f"/api/flows/trials/schedules/{to_path(held.schedule_id)}/dispatch"
         return self.stack.call("POST", path, delivery_json(held))
 
     def became(self, key: str) -> list[tuple[str, str | None, int]]:
-        """State, reason and attempts of its occurrences."""
+        """Return the state, the reason and the attempts of a schedule's occurrences."""
         return [(o.state, o.reason, o.attempts) for o in self.store.ledger.find("gia", key)]
 
 

@@ -11,7 +11,7 @@ DANS = ("dan~40x.org", "dan%40x.org", "dan@x.org", "dan%7E40x.org", "dan%7e40x.o
 
 
 def test_a_token_of_another_client_of_the_pool_opens_nothing(deployed: Deployed) -> None:
-    """The gateway takes it, since it is of the pool; the function asks whose it is."""
+    """The gateway takes the token, since it is of the pool; the function looks at its client."""
     pool = deployed.outputs["UserPoolId"]
     made = deployed.aws.client("cognito-idp").create_user_pool_client(
         UserPoolId=pool,

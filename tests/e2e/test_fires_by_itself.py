@@ -1,4 +1,4 @@
-"""The template as it is, on each backend: EventBridge ticks, and what was put fires by itself."""
+"""The template as it is, on each backend: EventBridge ticks, and schedules fire by themselves."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 def ticking(
     sam: Sam, emulated_aws: EmulatedAws, built: Path, parameters: dict[str, str]
 ) -> Iterator[list[Deployed]]:
-    """A stack for each backend, which no test updates."""
+    """Deploy a stack for each backend. No test updates it."""
     with on_postgres(emulated_aws, "ticking") as there:
         stacks = [
             deploy(sam, emulated_aws, built, "ticking", parameters),
@@ -46,7 +46,9 @@ class People:
 
 @pytest.fixture(scope="module")
 def put(ticking: list[Deployed]) -> list[People]:
-    """On each, what three users and an operator put: all of it waits for one minute to turn."""
+    """Put the schedules of three users and an operator on each stack. All of them wait for one
+    minute.
+    """
     found = [People(user(one, "ann"), user(one, "bea"), user(one, "dan")) for one in ticking]
     for people in found:
         for each in (people.ann, people.bea, people.dan):
@@ -61,8 +63,8 @@ def said(stack: Deployed) -> bool:
 
 
 def a_minute(until: Callable[[], object]) -> None:
-    """Wait for what a minute that turns brings. No test waits for more than one, so that none
-    takes as long as one that hangs.
+    """Wait for the fires of a full minute. No test waits for more than one, so that none takes as
+    long as one that hangs.
     """
     wait(until, 130, pause=1)
 

@@ -1,4 +1,6 @@
-"""The limits of the deployed gateway: each route takes so many calls in a second, and no more."""
+"""The limits of the deployed gateway: each route takes a number of calls in a second, and no
+more.
+"""
 
 from collections.abc import Callable
 from pathlib import Path

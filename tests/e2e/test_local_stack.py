@@ -1,4 +1,4 @@
-"""`make run` as a newcomer meets it: what it prints is pasted, and a schedule fires by itself."""
+"""`make run` as a newcomer meets it: its printed commands work, and a schedule fires by itself."""
 
 import json
 import os
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 
 class Terminal:
-    """A running `make run` and what it has printed."""
+    """A running `make run` and its output."""
 
     def __init__(self, folder: Path, *more: str) -> None:
         self._output = folder / "output"
@@ -36,7 +36,7 @@ class Terminal:
             )
 
     def wait_for(self, text: str) -> str:
-        """All that was printed, once it holds the text."""
+        """Wait until the output holds the text. Return all of it."""
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             printed = self._output.read_text()
@@ -46,7 +46,7 @@ class Terminal:
         raise AssertionError(f"{text!r} was not printed:\n{self._output.read_text()}")
 
     def stop(self) -> int:
-        """Ctrl-C, which a terminal sends to all that it runs; the exit code."""
+        """Press Ctrl-C, which a terminal sends to all that it runs. Return the exit code."""
         if self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGINT)
         return self._process.wait(60)
@@ -62,19 +62,19 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
 
 @pytest.fixture
 def with_queue(tmp_path: Path) -> Iterator[Terminal]:
-    """A local stack whose ticks hand on packs."""
+    """Start a local stack whose ticks hand on packs."""
     started = Terminal(tmp_path, "TRANSPORT=queue")
     yield started
     started.stop()
 
 
 def commands(printed: str) -> list[str]:
-    """The commands that the welcome shows."""
+    """Return the commands that the welcome shows."""
     return re.findall(r"^  (curl .*?)(?=\n\n)", printed, re.MULTILINE | re.DOTALL)
 
 
 def url_of(command: str) -> str:
-    """The address of the stack. The command finds the operator's token by it."""
+    """Return the address of the stack. The command finds the operator's token by it."""
     (found,) = re.findall(r"http://[\d.:]+", command)
     return str(found)
 

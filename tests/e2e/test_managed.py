@@ -1,4 +1,6 @@
-"""S-01 on the emulated AWS: a stack whose schedules EventBridge rings for, and both moves of it."""
+"""S-01 on the emulated AWS: a stack for whose schedules EventBridge rings, and both of its
+moves.
+"""
 
 import json
 import threading
@@ -32,7 +34,7 @@ pytestmark = pytest.mark.slow
 
 @dataclass
 class Stack:
-    """A stack, and what is seen of its bells."""
+    """A stack, and a view of its bells."""
 
     deployed: Deployed
     group: str
@@ -43,14 +45,14 @@ class Stack:
         return self.deployed.call("PUT", f"{ANN}/{key}", {**WORKS, **fields})
 
     def put_soon(self, key: str, seconds: float = 3) -> None:
-        """Put a schedule that fires once, in some seconds. What is refused is not counted."""
+        """Put a schedule that fires once, in some seconds. A refused one does not count."""
         at = datetime.now(UTC) + timedelta(seconds=seconds)
         status, _ = self.put(key, cron=f"at({at:%Y-%m-%dT%H:%M:%S})")
         if status == 201:
             self.keys.append(key)
 
     def history(self, key: str) -> list[dict[str, Any]]:
-        """The occurrences of a schedule of ann's."""
+        """Return the occurrences of a schedule of ann's."""
         found: list[dict[str, Any]] = self.deployed.call("GET", f"{ANN}/{key}/history")[1][
             "history"
         ]
@@ -61,7 +63,7 @@ class Stack:
         return [one["state"] for one in self.history(key)] == ["succeeded"]
 
     def bell(self, key: str, user: str = "ann") -> Mapping[str, Any] | None:
-        """The bell of a schedule, or None."""
+        """Return the bell of a schedule, or None."""
         client = self.deployed.aws.client("scheduler")
         try:
             found: dict[str, Any] = client.get_schedule(
@@ -72,14 +74,14 @@ class Stack:
         return found
 
     def names(self) -> list[str]:
-        """The names of all that is in the group."""
+        """Return the names of all schedules in the group."""
         client = self.deployed.aws.client("scheduler")
         listed = client.list_schedules(GroupName=self.group)["Schedules"]
         return [str(one["Name"]) for one in listed]
 
     @contextmanager
     def firing(self, name: str, *, ticks: bool) -> Iterator[None]:
-        """Put a schedule each second meanwhile, and let ticks come, as they do on AWS."""
+        """Put schedules during the block, and let ticks come, as they do on AWS."""
         ended = threading.Event()
 
         def fire() -> None:
@@ -100,7 +102,7 @@ class Stack:
 
     @contextmanager
     def store(self, followers: Followers | None = None) -> Iterator[Store]:
-        """The store, opened from outside."""
+        """Yield the store as seen from outside."""
         table, endpoint = self.deployed.outputs["TableName"], self.deployed.aws.endpoint
         url = f"dynamodb://{table}?region={REGION}&endpoint={endpoint}"
         opened = open_store(url, followers=followers)
@@ -174,12 +176,12 @@ def move(stack: Stack, parameters: Mapping[str, str]) -> None:
 
 
 def has_put(stack: Stack, count: int) -> bool:
-    """Return True once so many schedules were put."""
+    """Return True once a number of schedules were put."""
     return len(stack.keys) >= count
 
 
 def states(stack: Stack, key: str) -> list[str]:
-    """The states of a schedule's occurrences."""
+    """Return the states of a schedule's occurrences."""
     return [one["state"] for one in stack.history(key)]
 
 
@@ -190,7 +192,7 @@ def ticked(stack: Stack) -> bool:
 
 
 def replace_soon(stack: Stack) -> str:
-    """Put a schedule whose action fails soon, and is tried again. Return its key."""
+    """Put a schedule whose action fails soon and is tried again. Return its key."""
     at = datetime.now(UTC) + timedelta(seconds=6)
     again = {"delivery": "at_least_once", "retry": {"backoff": "fixed", "attempts": 3, "first": 90}}
     status, answer = stack.put(
@@ -201,7 +203,7 @@ def replace_soon(stack: Stack) -> str:
 
 
 def changed(stack: Stack) -> dict[str, Mapping[str, Any] | None]:
-    """The bells of one schedule, after each of its changes."""
+    """Return the bells of one schedule, after each of its changes."""
     found: dict[str, Mapping[str, Any] | None] = {}
     call, path = stack.deployed.call, f"{ANN}/daily"
     daily = {"cron": "0 9 * * mon-fri", "timezone": "Europe/Berlin"}
@@ -218,7 +220,9 @@ def changed(stack: Stack) -> dict[str, Mapping[str, Any] | None]:
 
 
 def crashed(stack: Stack) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]:
-    """The bell of a schedule whose process died after the write: before a tick, and after it."""
+    """Return a schedule's bell before and after a tick. The schedule's process died after the
+    write.
+    """
     with stack.store(Followers()) as store:
         store.schedules.put(Schedule("ann", "crashed", "0 9 * * *", "trials", "works"))
     before = stack.bell("crashed")
@@ -227,8 +231,8 @@ def crashed(stack: Stack) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] |
 
 
 def meddled(stack: Stack) -> tuple[Mapping[str, Any] | None, bool]:
-    """The bell that somebody deleted, after the hourly count; and whether one without a row is
-    still there.
+    """Return the deleted bell after the hourly count, and True if a bell without a row is still
+    there.
     """
     client = stack.deployed.aws.client("scheduler")
     assert stack.put("kept", cron="0 9 * * *")[0] == 201
@@ -299,7 +303,7 @@ def test_s01_the_hourly_count_makes_what_is_missing_and_deletes_what_has_no_row(
 
 
 def test_s01_a_retry_asks_for_a_tick_in_its_minute(journey: Journey) -> None:
-    """The hourly tick is one of its own: it asks for what is due in its hour."""
+    """If the retry is due in a later hour, the hourly tick asks for its minute."""
     failed, due = (
         datetime.fromisoformat(journey.retrying[name]) for name in ("updatedAt", "nextAttemptAt")
     )

@@ -55,7 +55,7 @@ def test_a_tick_is_run_by_hand_and_the_log_shown(answers: list[Any]) -> None:
 
 
 def here(deployed: Deployed, block: str) -> str:
-    """A block of the READMEs for this stack and region; it is built and deployed already."""
+    """Return a block of the READMEs for this stack and region; it is built and deployed already."""
     assert "duetick-dev" in block
     lines = [one for one in block.splitlines() if not one.startswith(("make ", "sam "))]
     text = "\n".join(lines).replace("duetick-dev", deployed.name)
@@ -63,7 +63,7 @@ def here(deployed: Deployed, block: str) -> str:
 
 
 def shown(containing: str) -> str:
-    """The one block that has these words."""
+    """Return the one block that has these words."""
     (block,) = [one for one in blocks("sh") if containing in one]
     return block
 
@@ -83,7 +83,10 @@ def test_j07_operators_see_a_deployed_stack_and_rebuild_it(deployed: Deployed) -
     told = {**DUMMY, **at, "DUETICK_API_ADDRESS": deployed.aws.endpoint}
 
     def ask(command: str) -> dict[str, Any]:
-        """The answer, or each item of a list by its name or verb. What it finds is others'."""
+        """Return the answer, or the items of a list by name or verb.
+
+        The exit code does not count: a finding may be another test's.
+        """
         asked = f".venv/bin/duetick {command} --stack {deployed.name} --json || true"
         found = json.loads(pasted(asked, **told))
         if isinstance(found, dict):
@@ -100,7 +103,7 @@ def test_j07_operators_see_a_deployed_stack_and_rebuild_it(deployed: Deployed) -
 
 
 def as_aws(deployed: Deployed, folder: Path) -> dict[str, str]:
-    """The variables of a shell that has the `aws` command, and calls the emulated AWS."""
+    """Return the variables of a shell that has the `aws` command, and calls the emulated AWS."""
     command = folder / "aws"
     command.write_text(f'#!/bin/sh\nexec {sys.executable} -m tests.lab.aws_command "$@"\n')
     command.chmod(0o755)

@@ -1,4 +1,6 @@
-"""Ctrl-C in the middle of a tick: `duetick local` ends soon, and what it did not begin is due."""
+"""Ctrl-C in the middle of a tick: `duetick local` ends soon, and occurrences that did not begin are
+due.
+"""
 
 import os
 import signal
@@ -40,7 +42,9 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def start(tmp_path: Path) -> Callable[[float], Server]:
-    """Starts the local stack on schedules that are all due, whose action takes so long."""
+    """Return a function that starts the local stack on due schedules whose action takes some
+    seconds.
+    """
 
     def started(seconds: float) -> Server:
         (tmp_path / "slow_flows").mkdir()
@@ -61,7 +65,7 @@ def start(tmp_path: Path) -> Callable[[float], Server]:
 
 
 def store_in(folder: Path) -> Store:
-    """The stack's own."""
+    """Open the stack's own store."""
     return open_store(f"sqlite:///{folder}/duetick.db")
 
 
@@ -105,7 +109,7 @@ def test_t11_a_stop_ends_the_tick_and_gives_back_what_was_not_begun(
 
 
 def due_again(folder: Path) -> int:
-    """Count those that the next start would deliver."""
+    """Count the occurrences that the next start would deliver."""
     store = store_in(folder)
     waiting = store.ledger.claim_waiting(store.now() + 1_000, COUNT)
     store.close()

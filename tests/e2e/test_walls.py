@@ -1,6 +1,6 @@
 """Two users on the deployed stack: neither reaches anything of the other's.
 
-Once they are Cognito's, once those that a Lambda authorizer names.
+Once the users are Cognito's, once a Lambda authorizer names them.
 """
 
 import json
@@ -82,12 +82,12 @@ def cleared(town: Town) -> Iterator[None]:
 
 
 def _authorizer(aws: EmulatedAws) -> str:
-    """A function that knows two tokens, and says of bob in all but the principal."""
+    """Return a function that knows two tokens, and names bob everywhere but in the principal."""
     return aws.function("authorizer", AUTHORIZER)
 
 
 def _token(aws: EmulatedAws, outputs: Mapping[str, str], name: str) -> str:
-    """A new user, signed in."""
+    """Sign a new user in. Return the token."""
     return aws.sign_in(outputs["UserPoolId"], outputs["UserPoolClientId"], name)
 
 

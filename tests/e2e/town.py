@@ -1,4 +1,4 @@
-"""A stack with two users, and how each calls it."""
+"""A stack with two users, and the calls of each."""
 
 import json
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ class Town:
         body: object = None,
         headers: Mapping[str, str] | None = None,
     ) -> tuple[int, Any]:
-        """A call of the users' API: the status and the JSON."""
+        """Make a call of the users' API. Return the status and the JSON."""
         answer = self.send(token, method, path, body, headers)
         return answer.status, json.loads(answer.body) if answer.body else None
 
@@ -51,7 +51,7 @@ class Town:
         body: object = None,
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
-        """The same, with the headers of the answer."""
+        """Make a call of the users' API. Return the status, the headers and the JSON."""
         return self.aws.rest_call(
             self.outputs["UsersApiId"], "v1", method, path,
             body="" if body is None else json.dumps(body),

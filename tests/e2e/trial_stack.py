@@ -29,14 +29,14 @@ class Trials:
     def put(
         self, key: str, action: str = "works", given: Json = None, policies: Policies | None = None
     ) -> Record:
-        """A schedule of bea's that fires once a year, by itself long after this test."""
+        """Put a schedule of bea's that fires once a year, by itself long after this test."""
         wanted = Schedule(
             "bea", key, "0 9 1 1 *", "trials", action, input=given, policies=policies or Policies()
         )
         return self.store.schedules.put(wanted)
 
     def claim(self, schedule: Record) -> Occurrence:
-        """Its next one, leased to us as to a tick of that time."""
+        """Lease its next occurrence, as to a tick of that time."""
         assert schedule.next_fire_at
         due = self.store.index.claim_due(schedule.next_fire_at, 1_000)
         (found,) = (each for each in due if each.key == schedule.key)
@@ -45,7 +45,7 @@ class Trials:
     def post(
         self, schedule_id: str, body: object = None, *, flow: str = "trials", token: str = BEARER
     ) -> Row:
-        """A call of the dispatch route with a secret."""
+        """Call the dispatch route with a secret."""
         path = f"/api/flows/{flow}/schedules/{to_path(schedule_id)}/dispatch"
         aws, api = self.stack.aws, self.stack.outputs["ApiId"]
         text = "" if body is None else json.dumps(body)
@@ -53,9 +53,9 @@ class Trials:
         return answer.status, json.loads(answer.body)
 
     def deliver(self, occurrence: Occurrence) -> Row:
-        """A tick's call."""
+        """Make a tick's call."""
         return self.post(occurrence.schedule_id, delivery_json(occurrence))
 
     def became(self, key: str) -> list[tuple[str, str | None]]:
-        """State and reason of its occurrences."""
+        """Return the state and the reason of a schedule's occurrences."""
         return [(o.state, o.reason) for o in self.store.ledger.find("bea", key)]

@@ -19,7 +19,7 @@ def works(_: object, _ctx: Context) -> None:
 
 @trials.action("raises")
 def raises(_: object, _ctx: Context) -> None:
-    """Fail, with something in it that nobody is to be told."""
+    """Fail, with a secret in the error."""
     raise RuntimeError("password=hunter2")
 
 
@@ -44,7 +44,7 @@ def holds(until: str, _ctx: Context) -> None:
 
 @trials.action("holds_long", background=True)
 def holds_long(until: str, ctx: Context) -> None:
-    """The same, in an invocation of its own."""
+    """Hold as `holds` does, in an invocation of its own."""
     holds(until, ctx)
 
 
@@ -70,10 +70,10 @@ def writes(fails: bool, ctx: Context) -> None:
 
 @broken.resolver
 def cannot(_id: str, _ctx: object) -> None:
-    """Fail, as a resolver whose database is away."""
+    """Fail, as a resolver does whose database is away."""
     raise LookupError("password=hunter2")
 
 
 @empty.resolver
 def finds_nothing(_id: str, _ctx: object) -> None:
-    """Know nobody."""
+    """Return None: the resolver knows no schedule."""

@@ -38,22 +38,22 @@ class User:
         return self.stack.as_user(self.token, "GET", self.path).json()
 
     def history(self) -> list[dict[str, Any]]:
-        """Its occurrences, the newest first."""
+        """Return the user's occurrences, the newest first."""
         answer = self.stack.as_user(self.token, "GET", f"{self.path}/history").json()
         found: list[dict[str, Any]] = answer["history"]
         return found
 
     def fired(self, after: datetime = EVER) -> list[dict[str, Any]]:
-        """Those of nominal times after another that succeeded."""
+        """Return the successes of nominal times after an instant."""
         later = (line for line in self.history() if time_of(line) > after)
         return [line for line in later if line["state"] == "succeeded"]
 
 
 def time_of(line: dict[str, Any]) -> datetime:
-    """The nominal time of a line of history."""
+    """Return the nominal time of a line of history."""
     return datetime.fromisoformat(line["nominalFireTime"])
 
 
 def user(stack: Deployed, name: str) -> User:
-    """A new user of the stack."""
+    """Make a new user of the stack."""
     return User(stack, stack.user(name), "/api/schedules/hello")

@@ -34,7 +34,7 @@ def index_due(store: Store, count: int) -> list[str]:
 
 
 def claim_all(opens: Opens, now: int, limit: int, barrier: BarrierType, pipe: Connection) -> None:
-    """A process: wait for the others, claim until nothing is due, tell what it got."""
+    """Wait for the other processes, claim until nothing is due, and send the claimed names."""
     store = opens()
     store.check_schema()
     barrier.wait(timeout=120)

@@ -43,7 +43,7 @@ def store(postgres_url: str) -> Iterator[Store]:
 
 @pytest.fixture
 def other(postgres_url: str) -> Iterator[Connection]:
-    """Somebody else at the database of `store`."""
+    """Yield another connection to the database of `store`."""
     with connect(postgres_url) as connection:
         yield connection
 

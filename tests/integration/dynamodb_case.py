@@ -44,7 +44,7 @@ class Case:
     opened: list[Store] = field(default_factory=list)
 
     def open(self, options: str = "") -> DynamoStore:
-        """A store as another process would have it."""
+        """Return a store as another process would have it."""
         store = DynamoStore(self.url + options, lambda: self.now)
         self.opened.append(store)
         return store
@@ -64,14 +64,14 @@ class Case:
         return [item for page in pages for item in page["Items"]]
 
     def drop(self, prefix: str) -> None:
-        """Delete every item whose partition begins so, as its expiry would."""
+        """Delete every item whose partition begins with a prefix, as its expiry would."""
         for item in self.items():
             if item["p"]["S"].startswith(prefix):
                 key = {"p": item["p"], "s": item["s"]}
                 self.endpoint.client().delete_item(TableName=self.table, Key=key)
 
     def due(self) -> list[str]:
-        """The statuses in the index `due`."""
+        """Return the statuses in the index `due`."""
         found = self.endpoint.client().scan(TableName=self.table, IndexName="due")
         return [item["st"]["S"] for item in found["Items"]]
 
@@ -89,7 +89,7 @@ def schedule(
     given: Json = None,
     external_id: str | None = None,
 ) -> Schedule:
-    """An hourly schedule, unless the test says otherwise."""
+    """Return an hourly schedule, unless the test says otherwise."""
     return Schedule(
         user_id,
         key,

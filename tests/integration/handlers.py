@@ -15,7 +15,7 @@ MADE_ONCE = (
 
 
 def load_handler(function: str) -> Callable[..., Any]:
-    """The handler of functions/<function>, with nothing kept from another."""
+    """Return the handler of functions/<function>, with nothing kept from another."""
     for name in MADE_ONCE:
         clear = getattr(getattr(wiring, name, None), "cache_clear", None)
         if clear:

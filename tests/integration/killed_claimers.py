@@ -2,10 +2,10 @@
 
 A claimer is a process that stops at two gates: before its claim, and after it, when the claim is
 committed but nobody has been told. It is killed at the first gate, between the two after some
-while, or at the second. Where a kill between the gates landed, the store tells: either all of it
-was committed, and the answer was lost, or the claimer died inside.
+while, or at the second. The store tells where a kill between the gates landed: either the whole
+claim was committed, and its answer was lost, or the claimer died inside.
 
-Of a store it needs what opens it, in this process and in those that are killed:
+It needs a function that opens a store, in this process and in the killed ones:
 
     massacre = Massacre(my_module.open_my_store, wanted=50)
     massacre.run(most=1_000)
@@ -45,7 +45,7 @@ class Landed(StrEnum):
 
 
 def claim_between_gates(opens: Opens, now: int, pipe: Connection) -> None:
-    """The process that is killed."""
+    """Claim in the process that is killed."""
     store = opens()
     store.check_schema()
     pipe.send("ready")
@@ -102,7 +102,9 @@ class Massacre:
         self.landed[self._look(aim)] += 1
 
     def _let_claim(self, pipe: Connection, aim: Landed, part: float) -> None:
-        """Up to the second gate, or for a part of the time that it takes to get there."""
+        """Let it claim up to the second gate, or for a part of the time that it takes to get
+        there.
+        """
         began = perf_counter()
         pipe.send("go")
         # The time is measured anew whenever one gets there: one that a busy machine held up would
@@ -125,13 +127,13 @@ class Massacre:
         return must(self._store.index.get("ada", f"k{number:02}")).next_fire_at
 
     def finish(self) -> None:
-        """Claim what the last one left."""
+        """Claim the rows that the last one left."""
         while self._store.index.claim_due(self.now, ROWS):
             pass
         self.minutes += 1
 
     def expected(self) -> Counter[tuple[str, int]]:
-        """Every nominal time of every row, once."""
+        """Return every nominal time of every row, once."""
         times = [NOON + minute * MINUTE for minute in range(self.minutes)]
         return Counter((f"k{number:02}", time) for number in range(ROWS) for time in times)
 
@@ -152,5 +154,5 @@ class Massacre:
         return found
 
     def store(self) -> Store:
-        """The store, to look further."""
+        """Return the store, to look further."""
         return self._store

@@ -35,7 +35,7 @@ class Clock:
     now: int
 
     def __call__(self) -> int:
-        """The time."""
+        """Return the time."""
         return self.now
 
 
@@ -55,7 +55,9 @@ class Product:
         token: str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> tuple[int, Any]:
-        """The status and the JSON of an answer; the user's own token where none is given."""
+        """Make a call, with the user's own token if none is given. Return the status and the
+        JSON.
+        """
         connection = HTTPConnection(urlsplit(self.stack.server.url).netloc, timeout=60)
         given = self.stack.token if token is None else token
         text = body if isinstance(body, str | bytes | None) else json.dumps(body)
@@ -68,7 +70,7 @@ class Product:
         return answer.status, json.loads(content) if content else None
 
     def client(self, user: str = "you") -> Client:
-        """A user's own view of the API, with a token that is new at each call."""
+        """Return a user's own view of the API, with a token that is new at each call."""
 
         def bearer(*_: object) -> dict[str, str]:
             return {"authorization": f"Bearer {self.stack.token_of(user)}"}
@@ -76,11 +78,11 @@ class Product:
         return Client(self.stack.server.url, authorize=bearer)
 
     def operator(self, user: str) -> Client:
-        """The operators' view of a user."""
+        """Return the operators' view of a user."""
         return Client(self.stack.server.url, token=self.stack.operator, user=user)
 
     def tick(self) -> dict[str, int]:
-        """One invocation of the tick's handler."""
+        """Invoke the tick's handler once."""
         return self.stack.tick()
 
 
@@ -88,7 +90,7 @@ class Product:
 def product(
     address: str, clock: Clock, patch: pytest.MonkeyPatch, project: Path = TOP
 ) -> Iterator[Product]:
-    """The product on a store of that address, with the flows of a project."""
+    """Yield the product on a store of that address, with the flows of a project."""
     store = open_store(address, clock=clock)
     for made in vars(wiring).values():
         if hasattr(made, "cache_clear"):
@@ -110,13 +112,13 @@ def product(
 
 
 def set_again(monkeypatch: pytest.MonkeyPatch, setting: str, value: str) -> None:
-    """A setting of the product that runs, which has read another."""
+    """Change a setting of the running product, which has read another value."""
     monkeypatch.setenv(f"DUETICK_{setting}", value)
     wiring.settings.cache_clear()
     wiring.quotas.cache_clear()
 
 
 def tick_seldom(running: Product, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A deployment whose tick comes each half hour, on the same database."""
+    """Let the tick of the deployment come each half hour, on the same database."""
     seldom = Store(running.store.shelf, running.clock, tick_seconds=1_800)
     monkeypatch.setattr(wiring, "store", lambda: seldom)

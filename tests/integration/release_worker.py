@@ -26,7 +26,7 @@ FIRED: list[tuple[str, int, int]] = []
 
 @FLOW.action("note")
 def note(_input: object, ctx: Context) -> None:
-    """Note that it ran. Each schedule whose key begins so fails at its first attempts."""
+    """Note the run. A schedule whose key begins with `flaky` fails at each first attempt."""
     FIRED.append((ctx.schedule_id, ctx.nominal_at, ctx.attempt))
     if "/flaky" in ctx.schedule_id and ctx.attempt == 1:
         raise ConnectionError("the first attempt of each")
@@ -73,7 +73,9 @@ class Worker:
         return [[VERSION, *one] for one in FIRED]
 
     def verify(self, since: int) -> object:
-        """Account for every fire time since then: the faults, and how many times were looked at."""
+        """Account for every fire time since an instant. Return the faults, and the number of
+        times.
+        """
         faults: list[str] = []
         found = verify(
             self.store,
@@ -85,7 +87,7 @@ class Worker:
         return [faults, found.times]
 
     def policies(self, key: str) -> object:
-        """The policies of a schedule, as they are stored."""
+        """Return the policies of a schedule, as they are stored."""
         found = self.store.schedules.get("ann", key)
         return found and found.policies.dump()
 

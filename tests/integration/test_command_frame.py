@@ -1,4 +1,4 @@
-"""J-07: what the command prints, where it finds a stack, and how it ends."""
+"""J-07: the output of the command, the stack that it finds, and its exit code."""
 
 import json
 import os
@@ -220,7 +220,7 @@ def test_upcoming_says_what_is_wrong(
 def test_j07_an_empty_name_is_not_taken_for_none(
     capsys: pytest.CaptureFixture[str], arguments: list[str]
 ) -> None:
-    """A script whose variable is unset would reach its own schedules, or those of everybody."""
+    """A script with an unset variable would reach its own schedules, or everybody's."""
     with pytest.raises(SystemExit) as ended:
         main(arguments)
     printed = capsys.readouterr()

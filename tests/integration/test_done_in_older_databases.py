@@ -1,4 +1,6 @@
-"""L-01 in a database of an older release: what fired long ago is done after the migration."""
+"""L-01 in a database of an older release: a schedule that fired long ago is done after the
+migration.
+"""
 
 import sqlite3
 from collections.abc import Callable
@@ -129,8 +131,9 @@ def aged_dynamodb(server: DynamoDB) -> Database:
     ]
 )
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Database:
-    """A database in which one schedule fired, one is used up, one is paused, one fires on, and the
-    row of one was lost; and then it is of the release before.
+    """Return a database of the release before.
+
+    In it one schedule fired, one is used up, one is paused, one fires on, and one has lost its row.
     """
     if request.param == "sqlite":
         made = aged_sqlite(tmp_path)

@@ -41,13 +41,13 @@ def lose_an_answer(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 
 
 def claimed(store: DynamoStore) -> Occurrence:
-    """The one occurrence that is due."""
+    """Return the one occurrence that is due."""
     (occurrence,) = store.index.claim_due(NOON + HOUR)
     return occurrence
 
 
 def begun(store: DynamoStore, occurrence: Occurrence) -> Occurrence:
-    """The attempt that has to be allowed."""
+    """Return the attempt that has to be allowed."""
     answer = store.ledger.begin(occurrence, now=NOON + HOUR)
     assert isinstance(answer, Begun)
     return answer.occurrence
@@ -93,7 +93,7 @@ def test_t07_a_settle_whose_answer_was_lost_is_told_what_it_settled(
 
 
 def test_m01_a_put_whose_answer_is_lost_can_be_asked_for_again(case: Case) -> None:
-    """By its token: without one, it would be taken for a change of somebody else's."""
+    """The put has a token: without one, its repeat would look like another writer's change."""
     store = case.migrated()
     kept = store.schedules.put(schedule())
     written: list[bool] = []

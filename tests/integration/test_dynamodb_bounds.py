@@ -26,7 +26,7 @@ def fill_an_item(store: DynamoStore, key: str) -> None:
 
 @contextmanager
 def looked_at(store: DynamoStore) -> Iterator[list[object]]:
-    """The keys of the items that are read in the block."""
+    """Yield the keys of the items that are read in the block."""
     keys: list[object] = []
 
     def seen(name: str, params: dict[str, object]) -> None:

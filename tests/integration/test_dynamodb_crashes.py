@@ -54,7 +54,7 @@ class CrashAt:
 
 
 def tick(store: DynamoStore, now: int, ran: Ran, *, failing: bool = False) -> None:
-    """Claim until nothing is due, and run what was claimed."""
+    """Claim until nothing is due, and run the claimed occurrences."""
     while claimed := [*store.ledger.claim_waiting(now, 2), *store.index.claim_due(now, 2)]:
         for occurrence in claimed:
             begun = store.ledger.begin(occurrence, now=now)
@@ -66,7 +66,9 @@ def tick(store: DynamoStore, now: int, ran: Ran, *, failing: bool = False) -> No
 
 
 def fired_hours(case: Case, policies: Policies, *, crash: Callable[[DynamoStore], CrashAt]) -> Ran:
-    """Three hours, the process of the second one crashing; then ticks until all has ended."""
+    """Let three hours pass, in which a process crashes in the second; then tick until all has
+    ended.
+    """
     store, ran = case.migrated(), Ran()
     for key in KEYS:
         store.schedules.put(schedule(key, policies=policies))

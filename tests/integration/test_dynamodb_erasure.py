@@ -12,7 +12,7 @@ from tests.integration.dynamodb_case import HOUR, MINUTE, NOON, Case, DynamoStor
 
 
 def called(store: DynamoStore, user_id: str, key: CallerKey, now: int) -> Occurrence:
-    """A caller's run with a key of its own, which has succeeded."""
+    """Return a caller's run with a key of its own, after its success."""
     record = Record.of(schedule(user_id=user_id))
     asked = new_occurrence(record, now, f"call:{now}", now)
     begun = run(store, replace(asked, idempotency_key=key.key), now, key)

@@ -25,7 +25,7 @@ from tests.lab.dynamodb import DynamoDB
 
 
 def fire(store: DynamoStore, now: int) -> None:
-    """One tick: everything that is due succeeds."""
+    """Run one tick: everything that is due succeeds."""
     while claimed := store.index.claim_due(now, 10):
         for occurrence in claimed:
             begun = store.ledger.begin(occurrence, now=now)
@@ -106,7 +106,7 @@ def test_g04_changing_the_number_of_shards_loses_nothing(
 def test_g04_ticks_read_every_number_ever_in_use_until_a_rebuild_has_moved_the_rows(
     case: Case,
 ) -> None:
-    """A stack whose `Shards` was changed twice, while functions of before still write."""
+    """The `Shards` of the stack were changed twice, while functions of before still write."""
     stores = [case.migrated(), case.open("&shards=4"), case.open("&shards=16")]
     for made, store in enumerate(stores):
         for number in range(8):

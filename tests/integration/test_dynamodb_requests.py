@@ -20,7 +20,7 @@ def case(dynamodb: DynamoDB) -> Iterator[Case]:
 
 
 class Nowhere:
-    """A transport that nobody answers at."""
+    """A transport without an answer."""
 
     def deliver(self, occurrence: Occurrence, *, timeout: float) -> Delivered:
         return Delivered(0, f"{occurrence.key}: nothing in {timeout} s")
@@ -38,9 +38,9 @@ def ticked(store: DynamoStore) -> tuple[list[str], TickReport]:
 
 
 def test_a_tick_that_finds_nothing_asks_thrice_and_reports_once(case: Case) -> None:
-    """For what operators order, for the journal, ahead of which the schema stands, and for what is
-    due. Its report (J-12) is one write, without a read: nothing else shows that ticks run while
-    nothing is due.
+    """It asks for the standing orders, for the journal, ahead of which the schema stands, and for
+    due rows. Its report (J-12) is one write, without a read: nothing else shows that ticks run
+    while nothing is due.
     """
     store = case.open()
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""The table is made out of band, whoever makes it; what is wrong with it is said in words."""
+"""The table is made out of band, by anyone. Its faults are said in words."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -27,7 +27,7 @@ from tests.lab.process import free_port
 
 @pytest.fixture
 def without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between the tries of a request nobody sleeps."""
+    """Let the tries of a request follow one another without a sleep."""
     monkeypatch.setattr(time, "sleep", lambda _: None)
 
 
@@ -47,7 +47,7 @@ def test_i10_opening_and_asking_make_no_table(case: Case) -> None:
 
 
 def test_i10_a_table_that_is_gone_and_may_not_be_made_is_told_as_that_at_once(case: Case) -> None:
-    """As a stack's migrate function finds it, which may make none."""
+    """A stack's function `migrate` finds it so: it may make no table."""
     store, waited = case.migrated(), list[float]()
     case.endpoint.client().delete_table(TableName=case.table)
     denied = b'{"__type": "AccessDeniedException", "message": "dynamodb:CreateTable"}'

@@ -1,4 +1,4 @@
-"""I-10: a new schema is there before the new code, and the old code goes on meanwhile."""
+"""I-10: a new schema comes before the new code, and the old code goes on with it."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -28,7 +28,7 @@ def place() -> Iterator[Path]:
 
 @pytest.fixture
 def clone(place: Path) -> Path:
-    """A folder with what the set-up reads, as after a clone."""
+    """Make a folder with the files that the set-up reads, as after a clone."""
     made = place / "clone"
     shutil.copytree(TOP / ".ci", made / ".ci")
     for name in ("requirements.lock", "pyproject.toml"):
@@ -65,7 +65,7 @@ def setup(
 
 
 def fake_python(folder: Path, name: str, version: str) -> None:
-    """A Python that tells its version and is too old for anything else."""
+    """Make a Python that tells its version and is too old for anything else."""
     script = f'#!/bin/sh\ncase "$2" in *print*) echo {version};; *) exit 1;; esac\n'
     (folder / name).write_text(script)
     (folder / name).chmod(0o755)
@@ -126,7 +126,7 @@ def test_a_clone_that_was_moved_is_set_up_again(clone: Path, tools: Path) -> Non
 def duetick(
     *arguments: str, folder: Path, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """The command, in a folder."""
+    """Run the command in a folder."""
     return subprocess.run(
         [TOP / ".venv" / "bin" / "duetick", *arguments],
         cwd=folder,
@@ -179,7 +179,7 @@ BROKEN = [
 
 
 def with_flows(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
-    """The local stack with that text for flows."""
+    """Start the local stack with that text for flows."""
     flows = folder / "broken_flows"
     flows.mkdir()
     (flows / "__init__.py").write_text(text)

@@ -1,4 +1,6 @@
-"""`duetick layer`: the flows of a team with their packages, beside what Duetick's layers bring."""
+"""`duetick layer`: the flows of a team with their packages, beside the packages of Duetick's
+layers.
+"""
 
 import os
 from pathlib import Path
@@ -48,7 +50,7 @@ class Project:
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
-    """A team's, which asks no package index."""
+    """Return a team's project, which asks no package index."""
     for name, value in offline().items():
         monkeypatch.setenv(name, value)
     return Project(tmp_path)

@@ -27,7 +27,7 @@ FORECASTING = ("alike_rows", "alike_rows_of_user")
 
 
 def params_of(query: str) -> dict[str, str | int | None]:
-    """A value for each parameter, of the kind that it has."""
+    """Return a value for each parameter, of the kind that it has."""
     known: dict[str, str | int | None] = {
         "user_id": NAME[0],
         "key": NAME[1],

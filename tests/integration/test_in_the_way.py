@@ -1,4 +1,6 @@
-"""I-10: what migrate cannot take over it names, says what to do, and leaves as it is."""
+"""I-10: migrate names a table that it cannot take over, says what to do, and leaves the table as it
+is.
+"""
 
 import re
 from contextlib import closing

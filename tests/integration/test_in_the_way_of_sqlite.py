@@ -1,4 +1,4 @@
-"""I-10: SQLite's tables are taken over by a copy, so that what a copy would lose is named."""
+"""I-10: SQLite's tables are taken over by a copy, so the parts that a copy would lose are named."""
 
 import re
 import sqlite3
@@ -44,7 +44,9 @@ def test_i10_on_sqlite_a_default_of_the_zone_is_named(tmp_path: Path) -> None:
 
 
 def test_i10_on_sqlite_what_says_nothing_is_taken_over(tmp_path: Path) -> None:
-    """Words in texts and comments, a default that is none, and what is the rule anyhow."""
+    """These are words in texts and comments, a default that is none, and clauses that say the
+    usual.
+    """
     theirs = Database("sqlite", f"sqlite:///{tmp_path}/theirs.db")
     theirs.run(
         "CREATE TABLE [schedule_index] (user_id text COLLATE BINARY, key text, -- CHECK\n"
@@ -70,7 +72,7 @@ def test_i10_on_sqlite_a_foreign_key_of_another_table_is_named(tmp_path: Path, r
 
 
 def with_foreign_keys(file: Path) -> Callable[[], sqlite3.Connection]:
-    """A factory of another's, who has SQLite keep them."""
+    """Return a factory of a caller that lets SQLite keep foreign keys."""
 
     def connected() -> sqlite3.Connection:
         made = sqlite3.connect(file, check_same_thread=False)

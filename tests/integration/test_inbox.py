@@ -44,7 +44,7 @@ class Shared:
 
 @contextmanager
 def plain_sqlite(path: Path) -> Iterator[Callable[[str], Any]]:
-    """A connection that commits each statement."""
+    """Yield a connection that commits each statement."""
     with closing(sqlite3.connect(path, isolation_level=None)) as file:
         yield file.execute
 
@@ -78,7 +78,7 @@ def insert(
     due_at: int | None = None,
     key: str = "order-7",
 ) -> str:
-    """The statement of the page, with other values."""
+    """Return the statement of the page, with other values."""
     at = "NULL" if due_at is None else str(due_at)
     head = INSERT.partition("VALUES")[0]
     return f"{head} VALUES ('{user}', 'reminders', '{action}', '{given}', {at}, '{key}')"

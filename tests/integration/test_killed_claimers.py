@@ -61,7 +61,7 @@ def on_dynamodb_local(dynamodb_local: DynamoDB) -> Massacre:
 
 
 def opened_without_address(file: Path) -> Store:
-    """As the author of a store would: a function opens it, here and in each process."""
+    """Open a store as its author would: by a function, here and in each process."""
     return Store(open_sqlite(connect_file(str(file))))
 
 

@@ -259,7 +259,7 @@ def test_the_lambda_runtime_reports_one_cold_start(
 
 
 def layer_of(modules: Mapping[str, str]) -> dict[str, bytes]:
-    """A layer with some modules."""
+    """Return a layer with some modules."""
     made = BytesIO()
     with ZipFile(made, "w") as archive:
         for name, source in modules.items():
@@ -279,8 +279,8 @@ def handler(event, _):
 def test_a_process_of_a_function_starts_from_the_layer_that_it_was_invoked_with(
     emulated_aws: EmulatedAws,
 ) -> None:
-    """Another version takes the place of the layer, as in a nested stack, whose old one goes at
-    once. Calls come all the while: one that began before finds its layer.
+    """Another version takes the place of the layer, as in a nested stack, where the old layer goes
+    at once. Calls come all the while: a call that began before finds its layer.
     """
     functions = emulated_aws.client("lambda")
     emulated_aws.function("greets", GREETS)

@@ -51,7 +51,7 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 def shop(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A package of flows, in which one pays in the store's own words."""
+    """Yield a package of flows. One of them pays in the store's own dialect."""
     package = tmp_path / "shops"
     package.mkdir()
     write(package, address, "dynamodb" if address.startswith("dynamodb") else "sql")
@@ -62,7 +62,7 @@ def shop(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 
 def write(package: Path, address: str, speaks: str) -> None:
-    """The flow's source."""
+    """Write the flow's source."""
     table = address.removeprefix("dynamodb://").partition("?")[0]
     (package / "__init__.py").write_text(SHOP.format(speaks=speaks, table=table))
 

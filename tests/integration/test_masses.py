@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 
 def measured(*options: str) -> subprocess.CompletedProcess[str]:
-    """A small run to its end."""
+    """Measure a small run to its end."""
     command = [sys.executable, "-m", "tests.benchmarks.packs", *SMALL, "--backlog", *options]
     return subprocess.run(
         command, cwd=TOP, capture_output=True, text=True, check=False, timeout=120

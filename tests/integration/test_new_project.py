@@ -61,7 +61,7 @@ class Repository:
         self.as_made = self.texts()
 
     def texts(self) -> dict[str, str]:
-        """Return the texts of its files, but for the wheel."""
+        """Return the texts of the repository's files, without the wheel."""
         listed = (path for path in self.folder.rglob("*") if path.is_file())
         named = {str(path.relative_to(self.folder)): path for path in listed}
         return {
@@ -71,18 +71,20 @@ class Repository:
         }
 
     def run(self, *command: str, **variables: str) -> str:
-        """Run a command in it, as somebody whose shell knows nothing of this tree."""
+        """Run a command in the repository, in a shell that knows nothing of this tree."""
         return run(list(command), cwd=self.folder, env=environment(variables))
 
     def change(self, file: str, before: str, after: str) -> None:
-        """Change a file of it."""
+        """Change a file of the repository."""
         path = self.folder / file
         assert before in path.read_text()
         path.write_text(path.read_text().replace(before, after))
 
 
 def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
-    """A shell with Python 3.13 on its PATH, in which pip asks no index and no `make` runs."""
+    """Return a shell's variables: Python 3.13 on the PATH, no index for pip, and no outer
+    `make`.
+    """
     path = os.pathsep.join([str(working_python("a project").parent), os.environ["PATH"]])
     kept = {name: value for name, value in os.environ.items() if not name.startswith(LEFT_OUT)}
     found = offline()
@@ -96,7 +98,7 @@ def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Repository:
-    """One that is called garden, made from this checkout, and set up by its own Makefile."""
+    """Make a repository called garden from this checkout, and set it up by its own Makefile."""
     folder = tmp_path_factory.mktemp("projects") / "garden"
     assert main(["new", str(folder)]) == 0
     made = Repository(folder)
@@ -140,7 +142,7 @@ def test_the_wheel_makes_the_same_repository_alone(repository: Repository, tmp_p
 
 
 def links(text: str) -> list[str]:
-    """The links of a text that stay in its tree."""
+    """Return the links of a text that stay in its tree."""
     found = re.findall(r"\]\(([^)\s]+)\)", text)
     return [one for one in found if not re.match(r"[a-z]+:|#", one)]
 
@@ -194,7 +196,7 @@ def test_the_wheel_brings_no_flows_and_the_command_its_version(repository: Repos
 
 
 class Local:
-    """Its `make run`, and what that has printed."""
+    """The `make run` of a repository, and its output."""
 
     def __init__(self, repository: Repository, folder: Path, port: int) -> None:
         self._log = folder / "output"
@@ -203,12 +205,12 @@ class Local:
         self.server = Server(command, self._log, env=environment(), cwd=repository.folder)
 
     def wait_for(self, text: str) -> str:
-        """All that was printed, once it holds the text."""
+        """Wait until the output holds the text. Return all of it."""
         self.server.wait_until(lambda: text in self._log.read_text(), seconds=PATIENCE)
         return self._log.read_text()
 
     def stop(self) -> None:
-        """As Ctrl-C, which a terminal sends to all that it runs."""
+        """Stop it as Ctrl-C does, which a terminal sends to all that it runs."""
         os.killpg(self.server.pid, signal.SIGINT)
         self.server.stop()
 
@@ -222,7 +224,7 @@ def local(repository: Repository, tmp_path: Path) -> Iterator[Local]:
 
 
 def commands(printed: str) -> list[str]:
-    """The curl commands that the start text shows."""
+    """Return the curl commands that the start text shows."""
     return re.findall(r"^  (curl .*?)(?=\n\n)", printed, re.MULTILINE | re.DOTALL)
 
 

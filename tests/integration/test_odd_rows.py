@@ -81,7 +81,7 @@ def test_i13_no_time_however_odd_holds_up_a_claim(database: Database) -> None:
 
 
 def test_m05_rows_of_others_whose_names_no_path_carries_end_at_once(database: Database) -> None:
-    """Those that were there before the takeover, and those that SQL puts later."""
+    """Some rows were there before the takeover, and SQL puts others later."""
     names = [("a/b", "c"), ("ann", ".."), ("ann", "a//b"), ("ann", " "), ("", "one"), ("a", LONG)]
     database.theirs()
     flow, ran = Flow("mail"), list[str]()
@@ -100,7 +100,7 @@ def test_m05_rows_of_others_whose_names_no_path_carries_end_at_once(database: Da
 
 
 def claimed_in_turn(store: Store) -> list[tuple[str, str]]:
-    """The names of what is claimed, a row at a time, until nothing is due."""
+    """Claim a row at a time until nothing is due. Return the names."""
     names: list[tuple[str, str]] = []
     for _ in range(len(ODD) * 2):
         if not (claimed := store.index.claim_due(NINE, limit=1)):

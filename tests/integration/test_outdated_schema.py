@@ -1,4 +1,4 @@
-"""I-10: a tick and a dispatch on a schema that is not theirs say what is wrong, and what to do."""
+"""I-10: on a schema that is not theirs, a tick and a dispatch say what is wrong and what to do."""
 
 import json
 import re
@@ -44,7 +44,7 @@ NOT_OURS = [
 
 
 def change(url: str, statements: str) -> None:
-    """As somebody else's migration."""
+    """Change the schema as another migration does."""
     with connect(url) as admin:
         admin.run(statements)
 

@@ -1,4 +1,4 @@
-"""A statement of an action's own that fails is said to be its own: nobody is sent to migrate."""
+"""The failure of an action's own statement is named as that: nobody is sent to migrate."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -40,7 +40,7 @@ def run(store: Store, name: str, *statements: str) -> Occurrence:
 
 
 def run_on(store: Store, name: str, *statements: str) -> None:
-    """The same, whichever of them fails."""
+    """Run each of the statements, even if one fails."""
     with store.ledger.settling(begin(store, name), lambda: NOON) as effects:
         for statement in statements:
             with suppress(EffectsRefused):
@@ -48,7 +48,7 @@ def run_on(store: Store, name: str, *statements: str) -> None:
 
 
 def begin(store: Store, name: str) -> Occurrence:
-    """A run by hand that is under way."""
+    """Return a run by hand that is under way."""
     asked = NewOccurrence("ada", name, "", None, NOON, origin="run:1", due_at=NOON)
     begun = run_at_once(store, asked, NOON)
     assert isinstance(begun, Begun)
@@ -85,7 +85,7 @@ def test_t04_a_body_that_has_its_own_begin_runs(store: Store) -> None:
 
 
 def test_t04_a_transaction_that_its_own_statement_undid_is_not_settled(store: Store) -> None:
-    """SQLite undoes all of it where it is told to, and goes on as if nothing were open."""
+    """SQLite undoes the whole transaction if it is told to, and goes on as if none were open."""
     run(store, "table", "CREATE TABLE mine (id integer PRIMARY KEY)")
     insert = "INSERT" if isinstance(store.shelf, PostgresShelf) else "INSERT OR ROLLBACK"
     with pytest.raises(DuetickError):

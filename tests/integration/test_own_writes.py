@@ -1,4 +1,4 @@
-"""A write of an action's own that DynamoDB cannot do is said to be its own: it is no outage."""
+"""An action's own write that DynamoDB cannot do is named as that: it is no outage."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -47,19 +47,19 @@ class Own:
     table: str
 
     def begin(self) -> Occurrence:
-        """A run by hand that is under way."""
+        """Return a run by hand that is under way."""
         return start(
             self.store, NewOccurrence("ada", "digest", "", None, NOON, "run:1", NOON), NOON
         )
 
     def settle(self, *writes: Write) -> None:
-        """With those as its effects."""
+        """Settle an attempt with these writes as its effects."""
         with self.store.ledger.settling(self.begin(), lambda: NOON) as effects:
             for write in writes:
                 effects.write(self._aimed(write))
 
     def _aimed(self, write: Write) -> Write:
-        """The same at that table, unless it names one."""
+        """Return the same at that table, unless it names one."""
         return {kind: {"TableName": self.table, **what} for kind, what in write.items()}
 
 

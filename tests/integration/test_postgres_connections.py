@@ -44,7 +44,7 @@ def due(store: Store, count: int) -> None:
 
 
 def end_sessions(url: str) -> None:
-    """All but the one that asks, which waits until they have ended."""
+    """End all sessions but the present one, and wait for their end."""
     with connect(url) as connection:
         connection.run(END_SESSIONS)
 
@@ -63,7 +63,7 @@ def test_a_connection_that_died_while_idle_is_replaced(store: Store, postgres_ur
 
 
 def test_a_server_that_dies_as_one_connects_leaves_nothing_open() -> None:
-    """pg8000's buffer holds what was not sent, and would send it again when it is collected."""
+    """pg8000's buffer holds the unsent bytes, and would send them when it is collected."""
     ours, theirs = socket.socketpair()
     theirs.close()
     with pytest.raises(InterfaceError) as raised:

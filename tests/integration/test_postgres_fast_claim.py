@@ -1,4 +1,4 @@
-"""The claim without locks: what others do between its read and its write, and when it gives way."""
+"""The claim without locks: others act between its read and its write, and it gives way to them."""
 
 import threading
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ TO_HOURLY = "UPDATE schedule_index SET cron = '0 * * * *' WHERE user_id = 'b'"
 
 
 def due(store: Store, users: str, cron: str = "0 12 * * *") -> None:
-    """A row for each user, due one millisecond after the one before."""
+    """Put a row for each user, due one millisecond after the one before."""
     for place, user in enumerate(users):
         store.index.upsert(IndexRow(user, "digest", cron, None, NOON + place))
 
@@ -137,7 +137,7 @@ def test_t06_several_times_of_a_row_are_claimed_at_once(store: Store) -> None:
 def test_i05_a_connection_that_forgets_its_statements_is_asked_without(
     store: Store, postgres_url: str
 ) -> None:
-    """As a pooler does, which gives each transaction another connection."""
+    """A pooler does that: it gives each transaction another connection."""
     due(store, "ab")
     assert users(store.index.claim_due(NOON, 1)) == "a"
     assert isinstance(store.shelf, PostgresShelf)

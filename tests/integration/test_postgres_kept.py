@@ -34,13 +34,13 @@ CALLED = "SELECT calls FROM pg_stat_user_functions WHERE funcname = :name"
 
 
 def names(other: Connection) -> set[str]:
-    """The functions of the database."""
+    """Return the functions of the database."""
     found = other.run("SELECT proname FROM pg_proc WHERE proname LIKE 'duetick\\_%'")
     return {name for (name,) in found or ()}
 
 
 def fired(store: Store) -> Occurrence:
-    """An occurrence that failed once, with its trace."""
+    """Return an occurrence that failed once, with its trace."""
     policies = Policies(delivery=Delivery.AT_LEAST_ONCE)
     made = Schedule("ann", "digest", "0 12 * * *", "f", "a", input=INPUT, policies=policies)
     store.schedules.put(made, now=NOON - 1)
@@ -93,12 +93,12 @@ def make_old(other: Connection, *names: str) -> None:
 
 
 def own() -> set[str]:
-    """The functions of this code."""
+    """Return the functions of this code."""
     return {one.name for one in routines().values()}
 
 
 def note_releases(store: Store, *releases: Collection[str], ago: int = KEPT_MS) -> None:
-    """Let releases have been the newest, the last one first, until so many milliseconds ago."""
+    """Note releases, the last one first, that were the newest until `ago` milliseconds ago."""
     noted = [{"until": store.now() - ago, "names": sorted(names)} for names in releases]
     store.shelf.keep_note(NOTE, json.dumps(noted))
 

@@ -31,7 +31,7 @@ def server() -> Iterator[EmbeddedPostgres]:
 
 
 def waited(shelf: PostgresShelf, meanwhile: Callable[[], object] = lambda: None) -> float:
-    """For how long a deployment waited for its database, before it succeeded."""
+    """Return the seconds for which a deployment waited for its database before it succeeded."""
     passed: list[float] = []
 
     def sleep(seconds: float) -> None:
@@ -56,7 +56,7 @@ def waited(shelf: PostgresShelf, meanwhile: Callable[[], object] = lambda: None)
 
 
 def as_asked(server: EmbeddedPostgres, database: str = "postgres") -> str:
-    """The address of the user who is asked for a password."""
+    """Return the address of the user who is asked for a password."""
     return server.tcp_url.replace("//postgres@", "//asked@").replace("/postgres", f"/{database}")
 
 

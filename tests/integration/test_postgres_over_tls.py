@@ -1,4 +1,4 @@
-"""TLS with a real server, and what is said where it cannot be trusted."""
+"""TLS with a real server, and the errors if the server cannot be trusted."""
 
 import os
 import shutil
@@ -42,7 +42,9 @@ class TlsPostgres(Protocol):
 
 
 class BehindProxy:
-    """The Postgres out of the wheel, which has no TLS of its own: this runs everywhere."""
+    """The Postgres of the wheel behind a proxy, as it has no TLS of its own: this runs
+    everywhere.
+    """
 
     def __init__(self) -> None:
         self.server = EmbeddedPostgres()
@@ -51,7 +53,7 @@ class BehindProxy:
         self.show = self._proxy.show
 
     def encrypted(self, url: str) -> bool:
-        """It takes nothing else."""
+        """Return True if the proxy, which takes nothing but TLS, had another handshake."""
         before = self._proxy.handshakes
         asked(url, "SELECT 1")
         return self._proxy.handshakes > before
@@ -88,7 +90,7 @@ class OfItsOwn:
         self.server.restart()
 
     def _given(self, file: Path) -> Path:
-        """Return a file that the server may read, and nobody else."""
+        """Return a copy of a file that only the server may read."""
         place = self.server.folder / file.name
         shutil.copy(file, place)
         place.chmod(0o600)

@@ -1,4 +1,4 @@
-"""The reads of a claim: a range of its index, whatever the statistics say (I-11)."""
+"""The reads of a claim: a range of its index under any statistics (I-11)."""
 
 from collections.abc import Iterator
 

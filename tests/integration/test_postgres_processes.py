@@ -38,7 +38,7 @@ def meet(barrier: Barrier) -> None:
 
 
 def claim_all(url: str, now: int, limit: int) -> list[Identity]:
-    """A process of its own, which begins together with the others."""
+    """Claim in a process of its own, which begins together with the others."""
     store = open_store(url)
     store.check_schema()
     _barrier[0].wait()

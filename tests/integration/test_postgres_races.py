@@ -37,7 +37,7 @@ def store(postgres_url: str) -> Iterator[Store]:
 def claimed(
     store: Store, key: str, count: int, policies: Policies | None = None
 ) -> list[Occurrence]:
-    """So many occurrences of one schedule, each with its lease."""
+    """Return `count` occurrences of one schedule, each with its lease."""
     given = policies or Policies()
     put = store.schedules.put(Schedule("ann", key, "* * * * *", "f", "a", policies=given), now=AT)
     first = put.next_fire_at or AT

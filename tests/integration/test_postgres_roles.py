@@ -1,6 +1,6 @@
-"""The user that the functions connect as: it changes no schema, and its password is not sent.
+"""The user as whom the functions connect: it changes no schema, and its password is not sent.
 
-That it can do all that they do, the conformance suite says, which runs as such a user as well.
+The conformance suite, which also runs as such a user, shows that the user can do all that they do.
 """
 
 import base64
@@ -106,7 +106,7 @@ def test_the_password_is_kept_as_postgres_keeps_it(owner: PostgresShelf, postgre
 
 
 def as_plain_owner(url: str, *may: str) -> str:
-    """The address of one who is no superuser, and has a schema of the same name, as is usual."""
+    """Return the address of an owner who is no superuser, with a schema of the owner's name."""
     with connect(url) as admin:
         admin.run(f"CREATE ROLE plain_owner LOGIN {' '.join(may)}")
         admin.run("CREATE SCHEMA plain_owner AUTHORIZATION plain_owner")
@@ -172,7 +172,7 @@ def verifier(url: str) -> str:
 
 
 def salt_of(kept: str) -> bytes:
-    """Its salt."""
+    """Return the salt of a stored password."""
     return base64.b64decode(kept.split("$")[1].partition(":")[2])
 
 

@@ -29,7 +29,7 @@ MINUTE = 60_000
 
 
 class CountingSocket(socket.socket):
-    """Counts how often an answer was waited for after something was said."""
+    """A socket that counts the waits for an answer after bytes were sent."""
 
     round_trips = 0
     _spoke = False
@@ -70,7 +70,7 @@ def claimed(store: Store, policies: Policies | None = None) -> Occurrence:
 
 
 class Nowhere:
-    """A transport to which nothing is given."""
+    """A transport that gets nothing."""
 
     def deliver(self, occurrence: Occurrence, *, timeout: float) -> Delivered:
         raise AssertionError(f"{occurrence.key} within {timeout} s")

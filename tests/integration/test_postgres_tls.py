@@ -22,7 +22,7 @@ LOCAL = ("-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost")
 
 
 def certificate(folder: Path, name: str) -> Path:
-    """A certificate for this machine that signs itself, and its key, in one file."""
+    """Return a certificate for this machine that signs itself, and its key, in one file."""
     made = folder / f"{name}.pem"
     key = folder / f"{name}.key"
     subprocess.run(
@@ -36,7 +36,9 @@ def certificate(folder: Path, name: str) -> Path:
 
 @contextmanager
 def server(answer: bytes, certificate: Path | None = None) -> Iterator[tuple[int, list[bytes]]]:
-    """One that answers a request for TLS, and keeps what it could read after that."""
+    """Yield a server that answers a request for TLS, and keeps the bytes that it reads after
+    that.
+    """
     listener, read = socket.create_server((LOCALHOST, 0)), list[bytes]()
 
     def serve() -> None:

@@ -36,7 +36,7 @@ def store(address: str) -> Iterator[Store]:
 
 
 def ran(store: Store, days_ago: int, number: int) -> None:
-    """Let a run by hand of a schedule that is gone end so many days ago."""
+    """Let a run by hand of a schedule that is gone have ended `days_ago` days ago."""
     at = store.now() - days_ago * DAY - MINUTE
     held = start(store, by_hand(run=f"run:{number}", at=at), at)
     must(store.ledger.settle(held, SUCCEEDED, now=at))
@@ -58,7 +58,9 @@ def test_j10_it_deletes_what_is_older_than_thirty_days(
 def test_j07_a_log_line_never_stands_in_an_answer(
     store: Store, address: str, tmp_path: Path
 ) -> None:
-    """A script reads one document, whatever a command logs: in a process of its own, as it runs."""
+    """A script reads one document, even if the command logs. It runs in a process of its own
+    here.
+    """
     ran(store, 31, 1)
     FileWitness(tmp_path / "one.db.witness").write(NOON)
     for command in (["purge"], ["recover", "skip"]):
@@ -70,7 +72,7 @@ def test_j07_a_log_line_never_stands_in_an_answer(
 
 
 def test_j10_it_keeps_to_the_retention_of_the_deployment(store: Store, address: str) -> None:
-    """One who purges by hand must not delete what the deployment keeps."""
+    """A purge by hand must not delete occurrences that the deployment keeps."""
     ran(store, 100, 1)
     keep_retention(store, Retention(Days(200, 200)), store.now())
     assert main(["purge", "--store", address]) == 0

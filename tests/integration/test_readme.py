@@ -1,4 +1,4 @@
-"""The READMEs tell the truth: what they show can be run."""
+"""The READMEs tell the truth: the code and the commands that they show can be run."""
 
 import doctest
 import os
@@ -19,7 +19,7 @@ from tests.documents import TOP, blocks, inline
 
 
 def files() -> dict[str, str]:
-    """The examples that are files: each begins with its path."""
+    """Return the examples that are files: each begins with its path."""
     named = (re.match(r"# (\S+\.py)\n", code) for code in blocks("python"))
     return {found[1]: found.string for found in named if found}
 
@@ -37,7 +37,7 @@ def test_each_python_example_runs(code: str) -> None:
 
 @pytest.fixture
 def followed(tmp_path: Path) -> Path:
-    """A repository of somebody's own, who has done what the README says."""
+    """Make a repository as the README says."""
     shutil.copytree(SKELETON, tmp_path, dirs_exist_ok=True)
     for path, code in files().items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
@@ -83,7 +83,7 @@ def test_there_are_python_examples() -> None:
 
 
 def commands(program: str) -> list[list[str]]:
-    """The commands of a program that are shown, as a shell would split them."""
+    """Return the commands of a program that are shown, as a shell would split them."""
     lines = "\n".join(blocks("sh")).replace("\\\n", " ").splitlines()
     shown = [*lines, *(text for text in inline() if text.startswith(".venv/bin/"))]
     return [
@@ -115,7 +115,7 @@ def test_each_duetick_command_that_is_named_is_there(capsys: pytest.CaptureFixtu
 def test_each_duetick_command_that_is_shown_is_understood(
     command: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It comes as far as to ask somebody, whom nobody answers here; or it needs nobody."""
+    """The command comes as far as a call, which nobody answers here; or it needs no call."""
 
     def unreachable(*_: object) -> None:
         raise CliProblem("understood")

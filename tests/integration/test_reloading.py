@@ -58,13 +58,13 @@ class Plot:
         return path
 
     def flow(self, word: str, more: str = "") -> Path:
-        """Write the flow, which says a word."""
+        """Write the flow, whose action says a word."""
         return self.write(f"{PACKAGE}/plot.py", FLOW.format(package=PACKAGE, word=word) + more)
 
 
 @pytest.fixture
 def plot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Plot]:
-    """A project whose flows are a package of its own name. Python keeps what it compiles."""
+    """Yield a project whose flows are a package of its own name. Python keeps compiled files."""
     SAID.clear()
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     monkeypatch.setenv("DUETICK_FLOWS", PACKAGE)
@@ -84,7 +84,7 @@ def running(plot: Plot, monkeypatch: pytest.MonkeyPatch) -> Iterator[Product]:
 
 
 def run(running: Product) -> str:
-    """Run the action now; what it said."""
+    """Run the action now. Return the word that it said."""
     body = {"cron": "@yearly", "flow": "plot", "action": "say", "input": "hello"}
     assert running.call("PUT", "/api/schedules/k", body)[0] in (200, 201)
     status, answer = running.call("POST", "/api/schedules/k/run")

@@ -1,4 +1,4 @@
-"""A SQLite file that a backup is put back in place of: ticks refuse, `recover` says what fires."""
+"""A backup takes the place of a SQLite file: ticks refuse, `recover` decides which times fire."""
 
 import shutil
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ HOUR = 60 * MINUTE
 
 @contextmanager
 def running(file: Path, clock: Clock) -> Iterator[Product]:
-    """The local stack on a file, started anew."""
+    """Yield the local stack on a file, started anew."""
     with (
         pytest.MonkeyPatch.context() as patch,
         product(f"sqlite:///{file}", clock, patch) as made,
@@ -38,7 +38,7 @@ def running(file: Path, clock: Clock) -> Iterator[Product]:
 
 
 def ticks(made: Product, hours: int, each: int = 10 * MINUTE) -> int:
-    """Let hours pass; return how much was delivered."""
+    """Let hours pass. Return the number of deliveries."""
     delivered = 0
     for _ in range(hours * HOUR // each):
         made.clock.now += each
@@ -53,7 +53,7 @@ def week_old(tmp_path: Path) -> tuple[Path, Clock]:
 
 
 def backup_of(tmp_path: Path, policies: Policies) -> tuple[Path, Clock]:
-    """The same, with a schedule of such policies."""
+    """Return the backup and the time, for a schedule with such policies."""
     file, clock = tmp_path / "duetick.db", Clock(NINE)
     with running(file, clock) as made:
         hourly = Schedule("you", "hourly", "0 * * * *", "reminders", "remind", input={"text": "x"})
@@ -68,7 +68,7 @@ def backup_of(tmp_path: Path, policies: Policies) -> tuple[Path, Clock]:
 
 
 def history(made: Product) -> list[tuple[str | None, int]]:
-    """The reasons of the outcomes and their counts, the oldest first."""
+    """Return the reasons of the outcomes and their counts, the oldest first."""
     found = made.store.ledger.find("you", "hourly", limit=100)
     return [(one.reason, one.count) for one in reversed(found)]
 
@@ -144,7 +144,7 @@ def test_j10_a_recovery_whose_time_ended_promises_no_claim() -> None:
 def test_what_users_see_after_a_recovery(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str, late: int, error: str
 ) -> None:
-    """As the help of `recover` says, of a schedule whose misfires may all fire."""
+    """It is as the help of `recover` says, for a schedule whose misfires may all fire."""
     every = Policies(misfire=Misfire.ALL, catch_up=5, overlap=Overlap.ALLOW)
     file, clock = backup_of(tmp_path, every)
     with running(file, clock) as made, pytest.raises(StoreRestored):

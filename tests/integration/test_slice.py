@@ -124,7 +124,7 @@ def test_a_call_without_a_users_token_is_refused(running: Product) -> None:
 
 
 def test_an_operator_of_the_local_stack_is_neither_a_user_nor_a_machine(running: Product) -> None:
-    """Each start makes another token, which nothing that is deployed knows."""
+    """Each start makes another token, which no deployed stack knows."""
     assert running.call("GET", "/api/operations", token=running.stack.operator)[0] == 200
     for token in (running.stack.token, running.stack.secret, ""):
         assert running.call("GET", "/api/operations", token=token)[0] == 401

@@ -1,4 +1,4 @@
-"""I-09 to I-11 on SQL: what stands in the catalog, and that a claim reads a range of it."""
+"""I-09 to I-11 on SQL: the catalog has what they say, and a claim reads a range of its index."""
 
 import sqlite3
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""The claim of a large chunk on SQLite, of which one INSERT takes many rows."""
+"""The claim of a large chunk on SQLite: one INSERT takes many of its rows."""
 
 import sqlite3
 from collections.abc import Iterator

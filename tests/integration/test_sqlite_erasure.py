@@ -30,7 +30,7 @@ ROUNDS = 12
 
 
 def careless(path: Path) -> sqlite3.Connection:
-    """A caller's own connection, on a SQLite that forgets nothing by itself."""
+    """Return a caller's own connection, on a SQLite that forgets nothing by itself."""
     connection = sqlite3.connect(path, check_same_thread=False, timeout=0.05)
     connection.execute("PRAGMA secure_delete = OFF")
     connection.execute("PRAGMA journal_mode = WAL")
@@ -39,7 +39,7 @@ def careless(path: Path) -> sqlite3.Connection:
 
 @pytest.fixture(params=["address", "factory"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    """On a file, which stays open."""
+    """Yield a store on a file. It stays open."""
     path = tmp_path / "kept.db"
     opens: dict[str, str | Callable[[], object]] = {
         "address": f"sqlite:///{path}",
@@ -51,7 +51,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
 
 
 def live(store: Store) -> None:
-    """Two users beside each other: the one who is erased, and one who stays."""
+    """Let two users live beside each other: the one who is erased, and one who stays."""
     for number in range(ROUNDS):
         for user in (CANARY, "bob"):
             wanted = schedule(f"{number}", user=user, cron=EACH_MINUTE, policies=AT_LEAST_ONCE)
@@ -83,7 +83,7 @@ def live_at_random(store: Store, seed: int) -> None:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """All that stands there, by name."""
+    """Return all files in the folder by name."""
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 

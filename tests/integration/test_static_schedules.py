@@ -61,7 +61,7 @@ everywhere = pytest.mark.parametrize(
 
 
 def flow(cron: str = "0 9 * * *", *others: str, timezone: str | None = None) -> Flow:
-    """A flow with a nightly job, and one more static schedule for each other name."""
+    """Return a flow with a nightly job, and one more static schedule for each other name."""
     made = Flow("jobs")
     made.action("clean")(lambda _input, _ctx: None)
     for name in ("nightly", *others):
@@ -74,7 +74,7 @@ def flows(*given: Flow) -> Flows:
 
 
 def rows(store: Store, *names: str) -> dict[str, int]:
-    """The next times of the static schedules' index rows."""
+    """Return the next times of the static schedules' index rows."""
     found = {name: store.index.get("", f"jobs/{name}") for name in names}
     return {name: row.next_fire_at for name, row in found.items() if row}
 
@@ -231,7 +231,7 @@ def test_l01_a_static_schedule_that_is_done_stays_and_may_be_deployed_again(
 
 
 def failing(cron: str = "0 9 * * *") -> Flow:
-    """A flow whose nightly job fails, and is paused after its first failure."""
+    """Return a flow whose nightly schedule fails, and is paused after its first failure."""
     made = Flow("jobs", policies=Policies(pause_after=1))
     made.action("clean")(fail)
     made.schedule("nightly", cron=cron, action="clean")
@@ -310,7 +310,7 @@ def test_a_static_schedule_whose_action_is_unknown_is_refused_before_anything_is
 
 @pytest.fixture
 def starting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], Store]:
-    """A store whose database answers only after some calls."""
+    """Return a function that makes a store whose database answers only after some calls."""
 
     def make(failures: int) -> Store:
         left = [StoreUnavailable("not yet")] * failures

@@ -29,7 +29,7 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Database:
 
 
 def mail(ran: list[Context]) -> Flow:
-    """A flow with one action, which tells what it was told."""
+    """Return a flow with one action, which notes its contexts."""
     flow = Flow("mail")
     flow.action("send")(lambda _given, ctx: ran.append(ctx))
     return flow

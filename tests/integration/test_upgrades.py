@@ -1,7 +1,7 @@
 """I-10: this version and the next at work on one database, forwards and back, and no fire is lost.
 
-Each version is a process of its own. The next one has a step of the schema more, a policy more, and
-a begin that writes the new column; `tests/lab/next_version.py` makes it from the tree.
+Each version is a process of its own. The next one has one more step of the schema, one more policy,
+and a begin that writes the new column; `tests/lab/next_version.py` makes it from the tree.
 """
 
 import json
@@ -79,7 +79,7 @@ def following(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def contracted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The package of a version whose schema serves itself alone."""
+    """Make the package of a version whose schema serves that version alone."""
     package = make_next(tmp_path_factory.mktemp("contracted"))
     contract(package)
     return package
@@ -121,7 +121,7 @@ class Rollout:
         self.now = NINE
 
     def minute(self, *versions: Version) -> None:
-        """Let a minute pass, in which these versions tick at once, and again for the retries."""
+        """Let a minute pass. These versions tick in it at once, and again for the retries."""
         self.now += MINUTE
         for seconds in (0, 5):
             for one in versions:

@@ -1,4 +1,4 @@
-"""`duetick verify` at a terminal: what adds up, what does not, and a wrong question."""
+"""`duetick verify` at a terminal: times that add up, times that do not, and a wrong question."""
 
 from contextlib import closing
 from dataclasses import replace
@@ -15,7 +15,9 @@ from duetick.testing.conformance.suite import drain, must
 
 @pytest.fixture
 def address(tmp_path: Path) -> str:
-    """A store in which ten times of a schedule were claimed, five minutes ago."""
+    """Return the address of a store in which ten times of a schedule were claimed five minutes
+    ago.
+    """
     address = f"sqlite:///{tmp_path}/file.db"
     store = open_store(address)
     store.migrate()

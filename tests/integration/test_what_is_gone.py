@@ -43,7 +43,7 @@ Count = Callable[[], Counter[str]]
 
 
 def create_and_delete(store: Store) -> None:
-    """Under names of their own, and under one name; half of them fire before."""
+    """Create and delete under names of their own, and under one name; half of them fire before."""
     for number in range(LOOPS):
         for key in (f"k{number}", "again"):
             asked = Repeatable(f"{key}-{number}", "d", NOON + DAY)

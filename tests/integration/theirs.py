@@ -48,7 +48,7 @@ class Database:
     address: str
 
     def run(self, statements: str) -> list[tuple[object, ...]]:
-        """As that application; the rows of a single statement."""
+        """Run statements as that application. Return the rows of a single statement."""
         if self.kind == "postgres":
             with connect(self.address) as connection:
                 return [tuple(row) for row in connection.run(statements) or ()]
@@ -61,7 +61,7 @@ class Database:
             return rows
 
     def theirs(self) -> None:
-        """The source document's own table, with a row that is due at nine."""
+        """Make the source document's own table, with a row that is due at nine."""
         self.run(THEIRS[self.kind])
         self.run(DUE)
 
@@ -75,7 +75,7 @@ class Database:
 
 
 def at(request: pytest.FixtureRequest, folder: Path) -> Database:
-    """An empty one of the kind that a fixture is asked for."""
+    """Return an empty table of the kind that a fixture asks for."""
     if request.param == "sqlite":
         return Database("sqlite", f"sqlite:///{folder}/theirs.db")
     return Database("postgres", str(request.getfixturevalue("postgres_url")))

@@ -20,7 +20,9 @@ Calls: TypeAlias = Sequence[tuple[str, Mapping[str, object]]]
 def official_agent(
     url: str, token: str, calls: Calls, headers: Mapping[str, str] | None = None
 ) -> dict[str, dict[str, Any]]:
-    """Let it connect in each mode, list the tools, and make the calls. Return what it was told."""
+    """Let the agent connect in each mode, list the tools, and make the calls. Return its
+    answers.
+    """
     asked = {
         "url": url,
         "token": token,

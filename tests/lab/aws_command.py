@@ -15,7 +15,7 @@ RENAMED: Final = {"Endpoint": "notification-endpoint"}
 
 
 def option(name: str) -> str:
-    """The option of a parameter: `UserPoolId` is `user-pool-id`."""
+    """Return the option of a parameter: `UserPoolId` is `user-pool-id`."""
     if name in RENAMED:
         return RENAMED[name]
     return "".join(f"-{one.lower()}" if one.isupper() else one for one in name).lstrip("-")
@@ -32,7 +32,7 @@ def given(shape: Shape, values: list[str]) -> object:
 
 
 def options(words: list[str]) -> dict[str, list[str]]:
-    """Each option, with the words behind it."""
+    """Return each option, with the words behind it."""
     found: dict[str, list[str]] = {}
     for word in words:
         if word.startswith("--"):
@@ -55,7 +55,7 @@ def call(service: str, operation: str, asked: dict[str, list[str]]) -> dict[str,
 
 
 def main(service: str, operation: str, *words: str) -> str:
-    """Return what the command prints with `--output text`."""
+    """Return the command's output with `--output text`."""
     asked = options(list(words))
     query = asked.pop("query", ["@"])[0]
     asked.pop("output", None)

@@ -12,7 +12,7 @@ MARK = ".complete"
 
 
 def made_once(name: str, make: Callable[[Path], None]) -> Path:
-    """The cached directory of this name; `make` fills it, if no earlier run has."""
+    """Return the cached directory of this name; `make` fills it, if no earlier run has."""
     place = CACHE / name
     if is_made(place):
         return place

@@ -29,7 +29,7 @@ EXPIRED = ("20200101000000Z", "20200201000000Z")
 
 
 class Authority:
-    """Signs what is asked of it; its files lie in a folder."""
+    """An authority that signs certificates. Its files lie in a folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -43,7 +43,7 @@ class Authority:
         _openssl("req", *made, *use, "-out", self.certificate)
 
     def sign(self, host: str, dates: tuple[str, str] = VALID) -> tuple[Path, Path]:
-        """A certificate for that host, and its key."""
+        """Return a certificate for that host, and its key."""
         made, key, asked = (
             self._folder / f"{host}-{dates[0]}.{kind}" for kind in ("pem", "key", "csr")
         )

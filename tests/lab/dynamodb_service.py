@@ -84,8 +84,8 @@ class Refusing:
 
 
 def answer_with(shelf: Shelf, body: bytes, operation: str = "") -> list[str]:
-    """Refuse the requests of a shelf with that body. Return the list of what was refused: one for
-    each try.
+    """Refuse the requests of a shelf with that body. Return the refused requests: one for each
+    try.
     """
     assert isinstance(shelf, DynamoShelf)
     service = shelf._table.service

@@ -60,13 +60,13 @@ class EmulatedAws:
         self.server.stop()
 
     def outputs(self, stack: str) -> dict[str, str]:
-        """The outputs of a stack that was deployed."""
+        """Return the outputs of a stack that was deployed."""
         described = self.client("cloudformation")
         [found] = described.describe_stacks(StackName=stack)["Stacks"]
         return {each["OutputKey"]: each["OutputValue"] for each in found.get("Outputs", [])}
 
     def user(self, name: str, *statements: Mapping[str, object]) -> Credentials:
-        """Keys of a new IAM user who may do what the statements say."""
+        """Return the keys of a new IAM user who has the rights of the statements."""
         iam = self.client("iam")
         iam.create_user(UserName=name)
         if statements:
@@ -76,7 +76,7 @@ class EmulatedAws:
         return Credentials(made["AccessKeyId"], made["SecretAccessKey"])
 
     def sign_in(self, pool: str, client: str, name: str) -> str:
-        """The token of a new user of a pool."""
+        """Return the token of a new user of a pool."""
         cognito, password = self.client("cognito-idp"), "Correct-horse-9-battery"
         cognito.admin_create_user(UserPoolId=pool, Username=name)
         cognito.admin_set_user_password(
@@ -93,7 +93,7 @@ class EmulatedAws:
     def function(
         self, name: str, source: str, *statements: Mapping[str, object], **variables: str
     ) -> str:
-        """The ARN of a new function that may do what the statements say."""
+        """Return the ARN of a new function that has the rights of the statements."""
         role, code = self.role(name, "lambda", *statements), BytesIO()
         with ZipFile(code, "w") as archive:
             archive.writestr("app.py", source)
@@ -109,7 +109,7 @@ class EmulatedAws:
         return str(made["FunctionArn"])
 
     def role(self, name: str, service: str, *statements: Mapping[str, object]) -> str:
-        """The ARN of a new role of a service, which may do what the statements say."""
+        """Return the ARN of a new role of a service. It has the rights of the statements."""
         trust = {"Effect": "Allow", "Principal": {"Service": f"{service}.amazonaws.com"}}
         iam, assume = self.client("iam"), _policy({**trust, "Action": "sts:AssumeRole"})
         made = iam.create_role(RoleName=name, AssumeRolePolicyDocument=assume)
@@ -119,7 +119,7 @@ class EmulatedAws:
         return str(made["Role"]["Arn"])
 
     def client(self, service: str) -> Any:  # noqa: ANN401 -- boto3 makes its clients as it runs
-        """A client of one of its services."""
+        """Return a client of a service of the emulated AWS."""
         session: Any = self.session()
         return session.client(service, endpoint_url=self.endpoint)
 
@@ -176,7 +176,9 @@ def _signed(
 
 
 def _settings(port: int, temporary: Path, runtime: Path, *, enforce_iam: bool) -> dict[str, str]:
-    """Functions inherit all of this: none of it is the environment of whoever runs the tests."""
+    """Return the settings, which functions inherit: nothing of the tests' own environment is among
+    them.
+    """
     return {
         "PATH": f"{runtime}{os.pathsep}{os.environ.get('PATH', '')}",
         "HOME": str(temporary),

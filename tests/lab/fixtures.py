@@ -45,12 +45,12 @@ LONG = ("e2e", "simulation", "conformance", "integration", "web")
 
 
 def pytest_configure() -> None:
-    """End as on Ctrl-C when asked to terminate, so that what was started is stopped."""
+    """End as on Ctrl-C when asked to terminate, so that all started processes are stopped."""
     signal.signal(signal.SIGTERM, lambda *_: pytest.exit("terminated", returncode=143))
 
 
 def pytest_report_header() -> str:
-    """Name the Postgres that is there besides the embedded one."""
+    """Name the Postgres that is there in addition to the embedded one."""
     return f"this machine's own Postgres: {machines_own() or 'none'}"
 
 
@@ -62,8 +62,9 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The folders whose files take long come first, after whatever else sorts and shuffles: of two
-    processes one would end on them alone.
+    """Put the folders whose files take long first, after all other sorting and shuffling.
+
+    Otherwise one of two processes would end on them alone.
     """
     items.sort(key=_is_short)
 
@@ -99,7 +100,7 @@ def embedded_postgres() -> Iterator[Postgres]:
 
 @pytest.fixture(scope="session")
 def postgres(request: pytest.FixtureRequest) -> Postgres:
-    """The server in which tests get databases of their own."""
+    """Yield the server in which tests get databases of their own."""
     if outside := os.environ.get(OUTSIDE):
         return OutsidePostgres(outside)
     server: Postgres = request.getfixturevalue("embedded_postgres")
@@ -131,7 +132,7 @@ def _migrated_postgres(postgres: Postgres) -> Iterator[InTurn]:
 
 @pytest.fixture
 def migrated_postgres_url(_migrated_postgres: InTurn) -> str:
-    """A database with the schema, and nothing else."""
+    """Return the address of a database that has the schema alone."""
     return _migrated_postgres.ready()
 
 
@@ -144,7 +145,7 @@ def _migrated_dynamodb(dynamodb_local: DynamoDB) -> Iterator[InTurn]:
 
 @pytest.fixture
 def migrated_dynamodb_url(_migrated_dynamodb: InTurn) -> str:
-    """A table of DynamoDB Local with the schema, and nothing else."""
+    """Return the address of a table of DynamoDB Local that has the schema alone."""
     return _migrated_dynamodb.ready()
 
 

@@ -77,7 +77,7 @@ class LambdaRuntime:
 
 
 def _python() -> Path:
-    """One with what Lambda brings and no more."""
+    """Return a Python with the packages that Lambda brings, and no more."""
     return environment("lambda", PART) / "bin" / "python"
 
 
@@ -101,7 +101,9 @@ def _emulator(port: int) -> list[str | Path]:
 def _environment(
     function: Path, layers: Sequence[Path], handler: str, env: Mapping[str, str]
 ) -> dict[str, str]:
-    """As Lambda sets it: the function first, then its layers, then what the runtime brings."""
+    """Return the environment as Lambda sets it: the function first, then its layers, then the
+    runtime.
+    """
     path = [function, *(layer / "python" for layer in layers)]
     return {
         "PATH": os.environ.get("PATH", ""),

@@ -1,4 +1,4 @@
-"""The layer as `sam build` makes it, without what pip would install."""
+"""The layer as `sam build` makes it, without the packages that pip would install."""
 
 import os
 import shutil

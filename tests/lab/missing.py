@@ -13,7 +13,7 @@ _PROPERTY = "missing part of the lab"
 
 
 class MissingPartError(Exception):
-    """A part of the lab, why it cannot run on this machine, and what to do about it."""
+    """A part of the lab, the reason why it cannot run on this machine, and what to do."""
 
     def __init__(self, part: str, why: str, what_to_do: str) -> None:
         super().__init__(f"{part} did not run: {why}. {what_to_do}")
@@ -43,7 +43,7 @@ def _outcome(message: str) -> BaseException:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Fail the run for a skip if nothing may be missing, unless a store says what it lacks."""
+    """If nothing may be missing, fail the run for a skip, unless a store names what it lacks."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if reporter and _unexplained(reporter) and session.exitstatus == 0:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
@@ -63,7 +63,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def _unexplained(reporter: pytest.TerminalReporter) -> set[str]:
-    """Return the tests that were skipped in a strict run, other than those that a store lacks."""
+    """Return the tests that a strict run skipped, except for a lack of a store."""
     if os.environ.get(STRICT) != "1":
         return set()
     skipped = reporter.stats.get("skipped", [])

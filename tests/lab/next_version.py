@@ -1,7 +1,7 @@
-"""A version of Duetick that comes after this one: a copy of the tree, with what a release brings.
+"""A version of Duetick that comes after this one: a copy of the tree, with a release's changes.
 
-It has a step of the schema more, a policy more, and a begin that writes the new column. Tests run
-it beside this version, on one database.
+It has one more step of the schema, one more policy, and a begin that writes the new column. Tests
+run it beside this version, on one database.
 """
 
 import shutil
@@ -57,7 +57,7 @@ def contract(package: Path) -> None:
 
 
 def _step(package: Path) -> Path:
-    """The step of both databases."""
+    """Return the step of both databases."""
     return package / f"stores/sql/migrations/{STEP:03}_{COLUMN}.sql"
 
 

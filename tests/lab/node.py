@@ -15,19 +15,19 @@ OLDEST = 20
 
 
 def node_modules() -> Path:
-    """The folder of the packages, installed once for each lock file."""
+    """Return the folder of the packages, installed once for each lock file."""
     return made_once(tools_name(), _install) / "node_modules"
 
 
 def tools_name() -> str:
-    """The name that the packages are kept by."""
+    """Return the name that the packages are kept by."""
     digest = hashlib.sha256((WEB / "package-lock.json").read_bytes()).hexdigest()
     return f"node-{digest[:12]}"
 
 
 @cache
 def node(part: str = PART) -> Path:
-    """A Node.js that runs, and is new enough."""
+    """Return a Node.js that runs, and is new enough."""
     found = shutil.which("node")
     version = run([found, "--version"]).strip() if found else ""
     if found and int(version.removeprefix("v").partition(".")[0] or 0) >= OLDEST:
@@ -37,7 +37,7 @@ def node(part: str = PART) -> Path:
 
 
 def npm(part: str = PART) -> Path:
-    """The npm of the PATH, which fetches packages."""
+    """Return the npm of the PATH, which fetches packages."""
     found = shutil.which("npm")
     if found:
         return Path(found)

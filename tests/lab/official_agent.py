@@ -1,6 +1,7 @@
 """An agent on the official SDK, in an environment of its own: the calls come in on stdin, as JSON.
 
-Of each mode in which the SDK connects, it prints what was negotiated, the tools, and the results.
+For each mode in which the SDK connects, it prints the negotiated version, the tools, and the
+results.
 """
 
 import asyncio
@@ -15,7 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 
 async def tell_refusal(response: httpx2.Response) -> None:
-    """Say what the server refused: the SDK itself does not."""
+    """Tell the refusal of the server: the SDK itself does not."""
     if response.status_code >= 400:
         await response.aread()
         sys.stderr.write(f"{response.request.method} {response.status_code} {response.text}\n")

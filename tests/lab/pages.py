@@ -1,6 +1,6 @@
 """Build the pages and the TypeScript client: `python -m tests.lab.pages`, or `make pages`.
 
-What is built is checked in, as the API's document is, so that nobody needs Node.js to run Duetick.
+The built files are checked in, as the API's document is: nobody needs Node.js to run Duetick.
 """
 
 import os
@@ -32,7 +32,7 @@ def build(into: Path) -> None:
 
 
 def contents(place: Path) -> dict[str, bytes]:
-    """The files of a folder by their names; or one file, by an empty one."""
+    """Return the files of a folder by their names. The name of a single file is empty."""
     if place.is_file():
         return {"": place.read_bytes()}
     found = sorted(path for path in place.rglob("*") if path.is_file())

@@ -62,7 +62,7 @@ class EmbeddedPostgres:
 
     @property
     def folder(self) -> Path:
-        """Its own, which it may read, and nobody else."""
+        """The server's own folder. Only the server may read it."""
         return self._folder
 
     @property
@@ -137,7 +137,7 @@ class OutsidePostgres:
 
 
 def machines_own() -> Path | None:
-    """The programs of the newest Postgres that this machine has by itself."""
+    """Return the programs of the newest Postgres that this machine has by itself."""
     config = shutil.which("pg_config")
     named = [Path(config).resolve().parent] if config else []
     debian = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=_version, reverse=True)
@@ -151,7 +151,7 @@ def _version(place: Path) -> tuple[int, ...]:
 
 @cache
 def _installed(user: int | None) -> Path:
-    """Postgres refuses to run as root, and whom it then runs as may not read root's files."""
+    """Return programs that the server's user may read: Postgres refuses to run as root."""
     try:
         run([PACKAGES / INSTALLED / "bin" / "postgres", "--version"], user=user, cwd=Path("/"))
     except PermissionError:
@@ -160,7 +160,7 @@ def _installed(user: int | None) -> Path:
 
 
 def _copied() -> Path:
-    """Its files and the libraries that it finds beside them."""
+    """Copy the files of Postgres and the libraries that it finds beside them."""
     place = Path(mkdtemp(prefix="duetick-postgres-18-"))
     atexit.register(shutil.rmtree, place)
     place.chmod(0o755)
@@ -171,14 +171,14 @@ def _copied() -> Path:
 
 
 def fresh_database(server: Postgres) -> str:
-    """A new, empty database; returns its URL."""
+    """Make a new, empty database. Return its URL."""
     name = f"lab_{uuid.uuid4().hex}"
     _run_in(server.url, f"CREATE DATABASE {name}")
     return with_database(server.url, name)
 
 
 def emptied(url: str) -> str:
-    """The same database with nothing in it: a tenth of the time that a new one takes."""
+    """Empty the database, in a tenth of the time that a new one takes."""
     _run_in(url, "DROP SCHEMA public CASCADE")
     _run_in(url, "CREATE SCHEMA public")
     return url
@@ -190,12 +190,12 @@ def drop_database(server: Postgres, url: str) -> None:
 
 
 def with_database(url: str, name: str) -> str:
-    """The same server, another database."""
+    """Return the address of another database on the same server."""
     return urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
 
 
 def connect(url: str) -> pg8000.native.Connection:
-    """A connection to what a libpq URL names, by socket or by TCP."""
+    """Connect to the database of a libpq URL, by socket or by TCP."""
     parts = urlsplit(url)
     query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
     port = parts.port or int(query.get("port", "5432"))

@@ -20,15 +20,15 @@ _held: list[socket.socket] = []
 
 
 class LabError(Exception):
-    """Something that the lab runs failed: says what, and shows its last words."""
+    """A failure of a program that the lab runs: its name, and its last words."""
 
 
 def free_port() -> int:
-    """A TCP port of this machine that nothing listens on, and that nobody else is given.
+    """Return a TCP port of this machine on which nothing listens, and which nobody else gets.
 
-    A port that is only looked up is given to the next who connects to anything: a server that
-    takes its time to start, or that is down for a while, would find it taken. So it stays bound
-    here. Nobody is given such a port, and a server that names it may still listen on it.
+    A port that is only looked up goes to the next connection: a server that takes its time to
+    start, or that is down for a while, would find it taken. So it stays bound here. Nobody gets
+    such a port, and a server that names it may still listen on it.
     """
     holder = socket.socket()
     holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -102,7 +102,7 @@ class Server:
             time.sleep(0.02)
 
     def stop(self, *, with_signal: int = signal.SIGTERM, grace: float = 10) -> None:
-        """Ask it to stop, then end whatever of its group is left."""
+        """Ask the process to stop, then end the rest of its group."""
         if self.running():
             self._process.send_signal(with_signal)
             with suppress(subprocess.TimeoutExpired):
@@ -139,7 +139,7 @@ def run(
     cwd: Path | None = None,
     user: int | None = None,
 ) -> str:
-    """Run a command to its end and return what it printed; a failure shows all of it."""
+    """Run a command to its end. Return its output; a failure shows all of it."""
     __tracebackhide__ = True  # pytest would print the environment
     done = subprocess.run(
         command,

@@ -19,7 +19,7 @@ LOCKS = Path(__file__).parent
 
 @cache
 def working_python(part: str) -> Path:
-    """A Python 3.13 with pip and venv, which is what `sam build` and the emulated AWS need."""
+    """Return a Python 3.13 with pip and venv, as `sam build` and the emulated AWS need it."""
     for candidate in _candidates():
         if _works(candidate):
             return candidate
@@ -31,7 +31,7 @@ def working_python(part: str) -> Path:
 
 
 def environment(name: str, part: str) -> Path:
-    """A virtual environment of its own, made once from tests/lab/{name}.lock."""
+    """Return a virtual environment, made once from tests/lab/{name}.lock."""
     lock = LOCKS / f"{name}.lock"
     return made_once(environment_name(name), lambda place: _make(place, lock, part))
 

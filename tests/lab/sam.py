@@ -37,14 +37,16 @@ class Sam:
         return {**self._env, "PATH": f"{self._bin}{os.pathsep}{self._env['PATH']}"}
 
     def validate(self, template: Path) -> str:
-        """Both of SAM's own checks; each passes templates that the other refuses."""
+        """Run both of SAM's own checks; each passes templates that the other refuses."""
         command = ["validate", "--template-file", str(template)]
         return self._sam(*command, folder=template.parent) + self._sam(
             *command, "--lint", folder=template.parent
         )
 
     def lint_translated(self, template: Path, folder: Path, parameters: Parameters) -> str:
-        """cfn-lint on what AWS makes of the template with these parameters; a finding raises."""
+        """Run cfn-lint on the template as AWS translates it with these parameters; a finding
+        raises.
+        """
         (made,) = self.translate(template, folder, [parameters])
         return self.lint(made, folder)
 
@@ -55,7 +57,9 @@ class Sam:
         return run([self._bin / "cfn-lint", written], env=self._env)
 
     def translate(self, template: Path, folder: Path, every: Sequence[Parameters]) -> list[str]:
-        """The template that AWS makes of this one, with each of these sets of parameters."""
+        """Return the templates that AWS makes of this one, with each of these sets of
+        parameters.
+        """
         given, made = folder / "parameters.json", folder / "translated.json"
         given.write_text(json.dumps([dict(one) for one in every]))
         script = Path(__file__).parent / "translate.py"
@@ -105,7 +109,9 @@ class Sam:
         return aws.outputs(stack)
 
     def deploy_environment(self, aws: EmulatedAws, built_template: Path, name: str) -> None:
-        """Deploy it as `samconfig.toml` beside it says of an environment, and with nothing else."""
+        """Deploy the template with the parameters that its `samconfig.toml` has for an environment
+        alone.
+        """
         command = ["deploy", "--template-file", str(built_template), "--config-env", name]
         away = {"AWS_ENDPOINT_URL": aws.endpoint}
         self._sam(*command, folder=built_template.parent, env=away)

@@ -25,14 +25,15 @@ class ByFile(LoadScopeScheduling):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile:
-    """Share them like this, whatever `--dist` says."""
+    """Share the tests by file, even if `--dist` says otherwise."""
     return ByFile(config, log)
 
 
 @pytest.hookimpl
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out a file of which all tests are slow, if only the others run. To read it would take
-    each process as long as many tests do.
+    """Leave out a file whose tests are all slow if only the others run.
+
+    To read it would take each process as long as many tests do.
     """
     if config.option.markexpr != "not slow" or not collection_path.name.startswith("test_"):
         return None

@@ -1,4 +1,4 @@
-"""Starts ministack, in an environment of its own: functions run in the Python it is given.
+"""Start ministack in an environment of its own: functions run in the Python that it is given.
 
 That Python is one with what Lambda brings and no more, so that a dependency that a layer forgot is
 missing here as it would be there.
@@ -29,10 +29,10 @@ end = lambda_runtime.kill_workers
 
 
 def end_when_idle(workers: Iterable[Any]) -> None:
-    """An invocation under way runs to its end, as it does on AWS.
+    """Let an invocation under way run to its end, as AWS does.
 
-    ministack would end each process of a function that is updated, or of which one invocation
-    failed, those too that answer another caller: who is then told of a file that was not found.
+    If a function is updated, or one of its invocations fails, ministack would end all processes of
+    the function. One that answers another caller would then tell of a file that was not found.
     """
     for worker in filter(None, workers):
         threading.Thread(target=_end_one, args=(worker,), daemon=True).start()
@@ -87,8 +87,8 @@ make_alarm = provisioners._cw_metric_alarm_record
 
 
 def parse_and_transform(body: str) -> object:
-    """A nested stack's template is transformed as its parent's is: ministack would refuse what is
-    serverless in it.
+    """Transform a nested stack's template as its parent's: ministack would refuse its serverless
+    parts.
     """
     return engine._apply_transforms(parse_template(body))
 
@@ -105,7 +105,7 @@ def update_with_attributes(*asked: Any) -> object:  # noqa: ANN401
 
 
 def keep_layers() -> None:
-    """A process of a function that starts keeps the layers that it starts from, as on AWS.
+    """Keep the layers from which a starting process of a function starts, as AWS does.
 
     ministack would delete them under it, as soon as the function has others.
     """
@@ -124,7 +124,7 @@ def import_with_answers(
 
 
 def map_as_routes(settings: list[dict[str, Any]] | None) -> object:
-    """A route's own limits: CloudFormation writes /~1api~1users where the route is /api/users."""
+    """Give a route its own limits: CloudFormation writes /~1api~1users for the route /api/users."""
     return map_settings([_decode(one) for one in settings or []])
 
 
@@ -169,13 +169,13 @@ def resolve_role(key: str, context: object) -> object:
 
 
 def extract_right(service: str, *more: object) -> object:
-    """Extract the right that a call needs: of a batch of SQS, it is that of a single message."""
+    """Extract the right that a call needs: a batch of SQS needs the right of a single message."""
     found = extract_action(service, *more)
     return str(found).removesuffix("Batch") if service == "sqs" and found else found
 
 
 def make_mapping_of_numbers(name: str, props: dict[str, Any], stack: str) -> object:
-    """A mapping's concurrency is a number, also where a parameter names it: that is a text."""
+    """Make a mapping's concurrency a number, also if a parameter names it: that is a text."""
     scaling = {one: int(value) for one, value in props.get("ScalingConfig", {}).items()}
     return make_mapping(name, {**props, "ScalingConfig": scaling} if scaling else props, stack)
 
@@ -258,7 +258,7 @@ def call_with_time(
 
 
 def resource_in_its_group(service: str, *request: Any) -> object:  # noqa: ANN401 -- as it is given
-    """The resource of a schedule, which ministack takes for one of the group `default`."""
+    """Return the resource of a schedule in its group: ministack takes it for one of `default`."""
     found = resource_of(service, *request)
     if service != "scheduler" or "/default/" not in found:
         return found

@@ -16,7 +16,9 @@ AT_ONCE: Final = 65_536
 
 
 class TlsProxy:
-    """Takes nothing but TLS, and hands on to a port of this machine what it deciphers."""
+    """A proxy that takes nothing but TLS, and hands on the deciphered bytes to a port of this
+    machine.
+    """
 
     def __init__(self, port: int) -> None:
         self._target = port

@@ -1,4 +1,4 @@
-"""Write down what AWS makes of a SAM template, with each set of parameters of a JSON file.
+"""Write down AWS's translation of a SAM template with each set of parameters of a JSON file.
 
 Runs in the environment of the AWS SAM CLI.
 """

@@ -1,4 +1,4 @@
-"""Waiting on what other processes and threads do, which no injected clock can move."""
+"""Waits for other processes and threads, which no injected clock can move."""
 
 import time
 from collections.abc import Callable

@@ -18,7 +18,7 @@ EXTRAS = ("cli", "testing")
 
 
 def wheels() -> Path:
-    """The folder with them: the layer's for each machine, a project's for this one."""
+    """Return the folder with the wheels: the layer's for each machine, a project's for this one."""
     return made_once(wheels_name(), _download)
 
 
@@ -29,12 +29,12 @@ def wheels_name() -> str:
 
 
 def offline() -> dict[str, str]:
-    """Variables by which pip finds these, and asks nobody for others."""
+    """Return the variables with which pip finds these wheels, and asks nobody for others."""
     return {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels()), "PIP_CONFIG_FILE": "/dev/null"}
 
 
 def wanted() -> list[str]:
-    """Return the packages that a project asks pip for, besides Duetick itself."""
+    """Return the packages for which a project asks pip, without Duetick itself."""
     extras = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     return sorted({one for extra in EXTRAS for one in extras[extra]})
 
@@ -52,7 +52,7 @@ def _download(place: Path) -> None:
 
 
 def write_wheel(folder: Path, name: str, version: str, source: str = "", *requires: str) -> Path:
-    """Write a package of one module, which nobody has published."""
+    """Write an unpublished package of one module."""
     folder.mkdir(exist_ok=True)
     about, path = f"{name}-{version}.dist-info", folder / f"{name}-{version}-py3-none-any.whl"
     needs = "".join(f"Requires-Dist: {one}\n" for one in requires)

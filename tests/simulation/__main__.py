@@ -1,7 +1,7 @@
 """Many stories, one after another: `python -m tests.simulation --store sqlite --seeds 1000`.
 
-One that fails is shrunk and told; then the command goes on. At the end it tells how often each
-boundary was crossed, and what happened there.
+A story that fails is shrunk and told; then the command goes on. At the end it tells the crossings
+of each boundary, and the faults that happened there.
 """
 
 import argparse
@@ -27,7 +27,7 @@ TOLD_EVERY = 30.0
 
 @contextmanager
 def ground_of(store: str) -> Iterator[Ground]:
-    """The ground of that name, with its server."""
+    """Yield the ground of that name, with its server."""
     with ExitStack() as started, tempfile.TemporaryDirectory(prefix="duetick-story-") as folder:
         if store == "postgres":
             postgres = EmbeddedPostgres()
@@ -94,7 +94,7 @@ class Run:
         return f"{self.told} stories, {self.told / max(minutes, 0.01):.0f} a minute"
 
     def sum_up(self) -> None:
-        """Tell the hits of each boundary, and what failed."""
+        """Tell the hits of each boundary, and the failed stories."""
         _say(f"\n{'boundary':<20}{'crossed':>9}{'dies':>12}{'away':>12}")
         for name, count in sorted(self.crossed.items()):
             dies = [self.happened[name, kind] for kind in ("dies before", "dies after")]

@@ -43,7 +43,7 @@ SHORT: Final = Retention(Days(3, 7))
 
 
 def describe(act: Act) -> str:
-    """Return what somebody does, as a person reads it."""
+    """Return an act in words that a person reads."""
     wanted = act.schedule
     if act.verb not in ("put", "retime", "other policies") or wanted is None:
         return f"{act.verb} {act.key}"
@@ -130,7 +130,9 @@ class Acting:
         self._store.schedules.put(kept, now=self._now, if_version=found.version)
 
     def _change(self, way: Callable[[Record], Schedule]) -> None:
-        """Read, change and write, as the API does: if somebody else wrote meanwhile, once more."""
+        """Read, change and write, as the API does. If another has written in between, do it once
+        more.
+        """
         for _ in range(8):
             found = self._store.schedules.get(self._user, self._act.key)
             if found is None:
@@ -204,7 +206,7 @@ class Acting:
             self._operate(lambda: self._store.ledger.retry(named, OPERATOR, now=self._now))
 
     def _cancel(self) -> None:
-        """Cancel one that runs, if one does before long; else one that waits."""
+        """Cancel an occurrence that runs, if one does before long; else one that waits."""
         looks = (self._one_in({State.PROCESSING}) for _ in range(LOOKS))
         one = next(filter(None, looks), None) or self._one_in(LEASED | WAITING)
         if one:
@@ -224,7 +226,7 @@ class Acting:
             self._world.tell(f"it is {change().occurrence.state}")
 
     def _look(self) -> None:
-        """Read what people read, and make something that nobody reads."""
+        """Make the reads that people make, and write something that nobody reads."""
         store = self._store
         store.schedules.list(self._user, limit=2, now=self._now)
         store.jobs.list(self._user, limit=2)

@@ -70,8 +70,8 @@ STALLS = (20_000, 70_000, 130_000, 400_000)
 
 
 class Boundaries:
-    """The crossings of one simulation. `crossed` counts them; `happened` counts the faults.
-    At those in `stalled` a process stood still for long.
+    """The crossings of one simulation. `crossed` counts them; `happened` counts the faults. At the
+    `stalled` ones a process stood still for long.
     """
 
     def __init__(self, slots: Slots, story: Story, witness: Witness, tell: Tell) -> None:
@@ -260,7 +260,7 @@ class CrossedShelf:
 
     @contextmanager
     def effects(self, held: Leased, clock: Clock, alter: "Alter[object]") -> Iterator[Effects]:
-        """See `ports.Shelf`. Nobody else acts while it is open."""
+        """See `ports.Shelf`. Nobody else acts while the transaction is open."""
         seen: list[Snapshot] = []
 
         def altered(book: Book) -> object:
@@ -364,7 +364,7 @@ class CrossedShelf:
             self._tell(f"{self._boundaries.slots.current.name} {what} {named}")
 
     def look(self, now: int | None, ahead: int, note: str) -> Glance | None:
-        """See `ports.Shelf`. It is a fast way, which DynamoDB has not."""
+        """See `ports.Shelf`. It is a fast way that DynamoDB does not have."""
         return self._cross(
             "look", lambda: None if self._general else self._shelf.look(now, ahead, note)
         )
@@ -446,7 +446,7 @@ class CrossedShelf:
     def write_lease(
         self, before: Occurrence, after: Occurrence, event: Event | None = None
     ) -> Occurrence | None:
-        """See `ports.Shelf`. Its boundary is that of the change which it saves."""
+        """See `ports.Shelf`. Its boundary is that of the change that it makes unnecessary."""
         renews = after.state is State.PROCESSING
 
         def call() -> Occurrence | None:
@@ -520,7 +520,7 @@ class CrossedShelf:
         return iter(self._cross("accounts", lambda: [_read(one) for one in walk]))
 
     def account(self, user_id: str, key: str, since: int, until: int) -> Account:
-        """See `ports.Shelf`. Only what does not add up is read again."""
+        """See `ports.Shelf`. Only an account that does not add up is read again."""
         return self._shelf.account(user_id, key, since, until)
 
     def rules(self, digest: str) -> bytes | None:

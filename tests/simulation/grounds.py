@@ -1,7 +1,7 @@
 """The grounds on which a simulation runs: each real store, opened anew for each process.
 
 A process that dies leaves its connections as they are, and the ground ends them as an operating
-system does: what was not committed is gone.
+system does: uncommitted writes are gone.
 """
 
 import sqlite3
@@ -61,10 +61,10 @@ class Ground(Protocol):
         """Write the effect of an action."""
 
     def written(self) -> Counter[str]:
-        """Return how many effects each occurrence has."""
+        """Return the number of effects of each occurrence."""
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close all open connections."""
 
 
 class CrossedSession:

@@ -1,4 +1,4 @@
-"""The judgement of a simulation once all is quiet: what has to hold, and what does not."""
+"""The judgement of a simulation once all is quiet: it finds the flaws."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -70,7 +70,7 @@ def flaws_of(world: World) -> list[str]:
 
 
 def ledger_of(world: World) -> list[Occurrence]:
-    """Return every occurrence of the schedules of the story, with those that a purge deleted."""
+    """Return every occurrence of the story's schedules, also those that a purge deleted."""
     find = world.store.ledger.find
     there = [one for user, key in world.names for one in find(user, key, limit=100_000)]
     names = {one.identity for one in there}
@@ -83,7 +83,7 @@ def _unexpected(world: World) -> Iterator[str]:
 
 
 def _flaws_of_promise(world: World, one: Occurrence, written: int) -> Iterator[str]:
-    """Compare how often an action ran with what its schedule promises."""
+    """Compare the runs of an action with the promise of its schedule."""
     entered = len(world.witness.entered.get(one.identity, ()))
     done = world.witness.done[one.identity]
     name = spell(one.identity)
@@ -96,7 +96,7 @@ def _flaws_of_promise(world: World, one: Occurrence, written: int) -> Iterator[s
 
 
 def _flaws_of_end(one: Occurrence, quiet_since: int) -> Iterator[str]:
-    """Look at what became of an occurrence: it must have ended, and rightly."""
+    """Look at the end of an occurrence: it must have ended, and rightly."""
     name = spell(one.identity)
     if not has_ended(one) and one.created_at > quiet_since:
         return
@@ -111,7 +111,9 @@ def _flaws_of_end(one: Occurrence, quiet_since: int) -> Iterator[str]:
 
 
 def _may_cancel(one: Occurrence) -> frozenset[Reason]:
-    """Return the reasons that may cancel what has begun once. A failure hook may be taken away."""
+    """Return the reasons that may cancel an occurrence that has begun once. A failure hook may be
+    taken away.
+    """
     taken_away = {Reason.SUPERSEDED} if one.origin.startswith("failure:") else set()
     return ENDED_BY_SOMEBODY | taken_away
 
@@ -138,7 +140,7 @@ def _flaws_of_effects(written: Counter[str], ledger: Sequence[Occurrence]) -> It
 
 
 def _flaws_of_limits(world: World, ledger: Sequence[Occurrence]) -> Iterator[str]:
-    """Compare the runs of each schedule with what the ledger says has begun."""
+    """Compare the runs of each schedule with the begins in the ledger."""
     begun: Counter[ScheduleName] = Counter()
     for one in ledger:
         given_back = one.attempts == 1 and one.reason is Reason.REJECTED
@@ -225,8 +227,8 @@ def _was_there(other: Occurrence, one: Backfill) -> bool:
 def _flaws_of_pauses(world: World) -> Iterator[str]:
     """Look for begins in a pause of a group that its host must have known.
 
-    Where clocks differ, nobody can say. Who pauses may stand still between clock and write: nobody
-    knows the pause before that.
+    If clocks differ, that cannot be judged. The process that pauses may stand still between clock
+    and write: nobody knows the pause before the write.
     """
     if world.story.skews != (0,):
         return
@@ -240,7 +242,7 @@ def _flaws_of_pauses(world: World) -> Iterator[str]:
 
 
 def _flaws_of_erasure(world: World, user: str) -> Iterator[str]:
-    """Look for what is there of an erased user."""
+    """Look for data of an erased user."""
     store, shelf = world.store, world.store.shelf
     left: dict[str, Sequence[object]] = {
         "books": [one for one in shelf.every_book() if one.user_id == user],
@@ -256,8 +258,9 @@ def _flaws_of_erasure(world: World, user: str) -> Iterator[str]:
 
 
 def _flaws_of_new_rules(world: World, ledger: Sequence[Occurrence]) -> Iterator[str]:
-    """Ask what became of the first times after new rules of the zones, under the old and the new
-    ones: explain says what the ledger has, and that the old times are none any more.
+    """Explain the first times after new rules of the zones, under the old and the new ones.
+
+    Explain has to agree with the ledger, and to say that the old times are no fire times any more.
     """
     tzdata, store, now = world.tzdata, world.store, world.slots.now
     since = min(tzdata.since or now, now)
@@ -299,7 +302,7 @@ def accounts_for_everything(
 ) -> list[str]:
     """Return each nominal time that has no outcome, or two, and each outcome without a time.
 
-    What is owed follows from the definitions. `reached` is the furthest instant of any claim.
+    The definitions say which times are owed. `reached` is the furthest instant of any claim.
     """
     flaws: list[str] = []
     for (user, key), dated in definitions.items():
@@ -322,7 +325,7 @@ def accounts_for_everything(
 
 
 def _spelled_out(one: Occurrence) -> list[int]:
-    """Return the nominal time, or all those of a range."""
+    """Return the nominal time, or all times of a range."""
     first, last = one.nominal_at, one.range_end
     if last is None:
         return [first]

@@ -1,4 +1,4 @@
-"""A story in a process of its own, which is really killed where the story lets a process die."""
+"""A story in a process of its own, which is really killed if the story lets a process die."""
 
 import os
 import signal
@@ -35,7 +35,7 @@ class Place:
     address: str
 
     def ground(self) -> Ground:
-        """Return the ground at the address, with what it holds."""
+        """Return the ground at the address, with its data."""
         if self.address.startswith("postgresql:"):
             return PostgresGround(self.address)
         return SqliteGround(Path(self.address))
@@ -54,7 +54,7 @@ def tell_until_killed(place: Place, fault: Fault) -> None:
 
 
 def kill_there(place: Place, fault: Fault) -> int | None:
-    """Tell the story in a process of its own. Return how that ended: the signal, below zero."""
+    """Tell the story in a process of its own. Return its exit code: the signal, below zero."""
     process = forked().Process(target=tell_until_killed, args=(place, fault))
     process.start()
     process.join(120)
@@ -62,7 +62,7 @@ def kill_there(place: Place, fault: Fault) -> int | None:
 
 
 def flaws_after(place: Place) -> list[str]:
-    """Go on an hour later, in this process, on what the dead one left behind."""
+    """Go on an hour later, in this process, with the data that the dead one left."""
     ground = place.ground()
     after = replace(STORY, start=STORY.end + HOUR, span=5 * MINUTE)
     world = World(replace(after, acts=()), ground, names=[(BOOK.user_id, BOOK.key)])

@@ -1,4 +1,4 @@
-"""The way to dispatch, with what may befall it; and the actions that dispatch runs."""
+"""The way to dispatch, with its troubles; and the actions that dispatch runs."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -27,7 +27,7 @@ class ActionFails(Exception):
 
 
 class Network:
-    """`ports.Transport` and `ports.RunTransport`: the way to dispatch, with what may befall it."""
+    """`ports.Transport` and `ports.RunTransport`: the way to dispatch, with its troubles."""
 
     def __init__(self, world: "World") -> None:
         self._world = world
@@ -100,7 +100,9 @@ class Packs:
 
 
 class Actions:
-    """The actions of the simulated flow. What one does follows from its occurrence and attempt."""
+    """The actions of the simulated flow. The occurrence and the attempt decide what an action
+    does.
+    """
 
     def __init__(self, world: "World", store: Store) -> None:
         self._world = world

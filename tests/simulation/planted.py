@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 class Altered:
-    """A shelf that does what another one does, but for what is planted."""
+    """A shelf that acts as another one, with one planted bug."""
 
     def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf
@@ -90,7 +90,7 @@ class SettlesFirst(Altered):
 
 
 class ForgetsFailures(Altered):
-    """A `finally` deletes what is delivered, though its action may have failed."""
+    """A `finally` deletes each delivered occurrence, although its action may have failed."""
 
     def settle(self, settled: Sequence[Settled], now: int) -> Sequence[Occurrence | None]:
         """Settle everything as a success."""
@@ -98,7 +98,7 @@ class ForgetsFailures(Altered):
 
 
 class SettlesWithoutFence(Altered):
-    """A settle is taken from whoever brings it."""
+    """A settle is taken under any fence."""
 
     def settle(self, settled: Sequence[Settled], now: int) -> Sequence[Occurrence | None]:
         """Settle under the fence that is current."""
@@ -120,7 +120,7 @@ class ReadsTheWallClock(Altered):
     """A claim asks the machine what time it is."""
 
     def claim(self, now: int, limit: int, ahead: int, fair: Fair) -> Chunk:
-        """Claim what is due by a clock of its own."""
+        """Claim by a clock of its own."""
         return self._shelf.claim(time.time_ns() // 1_000_000, limit, ahead, fair)
 
 
@@ -128,7 +128,7 @@ class ChecksThenActs(Altered):
     """A begin reads first, then writes without another look."""
 
     def begin(self, leases: Sequence[Leased], now: int) -> Sequence[Begun | None]:
-        """Begin what was leased when it was read."""
+        """Begin an occurrence that was leased at the read."""
         (lease,) = leases
         seen = self._shelf.occurrence(lease.identity)
         if seen is None or seen.state is not State.QUEUED or seen.fence != lease.fence:
@@ -181,7 +181,7 @@ class MovesFirst(WrongChanges):
     """The cursor of a backfill moves before its occurrences are recorded."""
 
     def change_wrongly(self, asked: Asked, alter: "Alter[T]") -> T:
-        """Change, and keep how far a backfill is before that."""
+        """Keep the progress of a backfill, and change after that."""
         if alter.__qualname__.startswith("Ledger.backfill"):
             name = asked.user_id, asked.key
             taken = self._shelf.change(*name, asked.now, lambda book: alter(book.copy()))
@@ -229,10 +229,10 @@ class CountsAttempts(Altered):
 
 
 class SettlesTheCancelled(Altered):
-    """An attempt settles what an operator cancelled: its fence is the same."""
+    """An attempt settles an occurrence that an operator cancelled: its fence is the same."""
 
     def settle(self, settled: Sequence[Settled], now: int) -> Sequence[Occurrence | None]:
-        """Settle under the right fence, whatever the state is."""
+        """Settle under the right fence, in any state."""
         (one,) = settled
         found = self._shelf.occurrence(one.before.identity)
         if found is None or found.reason is not Reason.OPERATOR or found.fence != one.before.fence:
@@ -260,10 +260,10 @@ class KeepsPausesForEver(Altered):
 
 
 class TakesUnseen(Altered):
-    """A limit is read, and its lease is written whatever others have written meanwhile."""
+    """A limit is read, and its lease is written over the writes of others."""
 
     def keep_order(self, order: StandingOrder) -> bool:
-        """Write what was worked out, over what stands."""
+        """Write the order over the one that stands."""
         kept = self._shelf.keep_order(order)
         if kept or order.kind != "limit":
             return kept
@@ -275,7 +275,7 @@ class FollowsNoZone(WrongChanges):
     """New rules of a zone are dated, and the row stays at the time that the old ones gave."""
 
     def change_wrongly(self, asked: Asked, alter: "Alter[T]") -> T:
-        """Change, but for the row of one whose zone has new rules."""
+        """Change, but leave the row of a schedule whose zone has new rules."""
 
         def altered(book: Book) -> T:
             row, answer = book.row, alter(book)
@@ -294,7 +294,7 @@ class FollowsNoZone(WrongChanges):
 
 
 class DatesNoRules(FollowsNoZone):
-    """A row follows the new rules of its zone, and nobody says since when."""
+    """A row follows the new rules of its zone, and no definition dates them."""
 
     @staticmethod
     def leave(book: Book, row: IndexRow | None) -> None:
@@ -304,7 +304,7 @@ class DatesNoRules(FollowsNoZone):
 
 
 class BringsBackTheErased(Altered):
-    """A run writes its occurrence once more at its end, though its user was erased meanwhile."""
+    """A run writes its occurrence once more at its end, although its user was erased before."""
 
     def settle(self, settled: Sequence[Settled], now: int) -> Sequence[Occurrence | None]:
         """Settle; if there is nothing to settle, make it."""
@@ -320,10 +320,10 @@ class BringsBackTheErased(Altered):
 
 
 class PurgesTheMark(Altered):
-    """A purge goes by the age alone, and takes the mark too: what is set back fires again."""
+    """A purge goes by the age alone, and takes the mark too: a row that is set back fires again."""
 
     def retire(self, retention: Retention, now: int, limit: int) -> Retired:
-        """Delete all that ended before the shortest time, and forget what was claimed."""
+        """Delete all that ended before the shortest time, and forget the marks."""
         crossed = self._shelf
         assert isinstance(crossed, CrossedShelf)
         inner = crossed._shelf
@@ -360,10 +360,12 @@ class MakesPendingLater(WrongChanges):
 
 
 class EndsAnyToken(Altered):
-    """A process deletes the pending bell that it put, whatever write made it pending meanwhile."""
+    """A process deletes the pending bell that it put, even if another write made it pending
+    since.
+    """
 
     def end_bell(self, name: ScheduleName, token: str) -> bool:
-        """Delete the pending bell, whatever its token is."""
+        """Delete the pending bell with any token."""
         crossed = self._shelf
         assert isinstance(crossed, CrossedShelf)
         current = crossed._shelf.take_bell(name, LATEST, 0)
@@ -374,7 +376,7 @@ class SharesBells(Altered):
     """Two processes may have one bell at a time."""
 
     def take_bell(self, name: ScheduleName, now: int, until: int) -> str | None:
-        """Take the bell, whoever has it."""
+        """Take the bell, even if another process has it."""
         return self._shelf.take_bell(name, LATEST, until)
 
 

@@ -28,7 +28,7 @@ class Post:
         self._in_hand = 0
 
     def put(self, message: OutgoingMessage, now: int, more: int = 0) -> None:
-        """Take a message, which is given out once it is due, and so many seconds later."""
+        """Take a message, which is given out some seconds after it is due."""
         delay = message.delay(now) + more
         self._state.put(message.body, message.group, delay, self._now)
         self._look_at(self._now + delay * 1_000)
@@ -38,7 +38,7 @@ class Post:
         return self._world.slots.now
 
     def _look_at(self, at: int) -> None:
-        """Hand over what is visible at an instant."""
+        """Hand over the messages that are visible at an instant."""
         slots = self._world.slots
 
         def look() -> None:

@@ -1,9 +1,9 @@
 """One slot and a virtual clock: of all tasks of a simulation, one runs at a time.
 
 A task is a thread, so that the real code runs in it as it is. It hands the slot over where it
-waits, and nowhere else. Which task is next follows from the times at which they wake, so the same
-simulation runs the same way every time. A task whose process has died is never woken: nothing of
-it runs any more, until the simulation has been judged and is closed.
+waits, and nowhere else. The times at which the tasks wake decide which one is next, so the same
+simulation runs the same way every time. A task whose process has died is never woken: nothing of it
+runs any more, until the simulation has been judged and is closed.
 """
 
 import heapq
@@ -89,7 +89,7 @@ class Slots:
         return task
 
     def pause(self, milliseconds: int) -> None:
-        """Let that much time pass for the present task. Others run meanwhile."""
+        """Let that much time pass for the present task. Others run in it."""
         if self._held:
             self.now += milliseconds
             return
@@ -116,7 +116,7 @@ class Slots:
         return task.over or not task.process.alive
 
     def kill(self, process: Process) -> None:
-        """End a process. If the present task is one of it, this never returns."""
+        """End a process. If the present task is one of the process, this never returns."""
         process.alive = False
         process.on_death()
         for task in [one for one in self.alive if one.process is process]:
@@ -134,7 +134,7 @@ class Slots:
         self._wake_at(task, self.now)
 
     def close(self) -> None:
-        """End all threads. What is left of the dead raises `Dead` wherever it waits."""
+        """End all threads. The tasks of the dead raise `Dead` where they wait."""
         self._closing = True
         for runner in self._every:
             if runner.task is None:
@@ -229,7 +229,9 @@ class Slots:
 
 
 class VirtualWaitPoint:
-    """`duetick.core.threads.WaitPoint` in virtual time. It needs no lock: nobody else runs."""
+    """`duetick.core.threads.WaitPoint` in virtual time. It needs no lock: one task runs at a
+    time.
+    """
 
     def __init__(self, slots: Slots) -> None:
         self._slots = slots

@@ -1,6 +1,6 @@
-"""A story: all that a seed says beforehand. What comes of it follows from the real code.
+"""A story: everything that a seed decides beforehand. The real code decides the rest.
 
-It is data, so that a failing one can be told again without a part of it.
+A story is data, so that a failing one can be told again without a part of it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -290,8 +290,9 @@ class Teller(Chances):
         return replace(story, faults=faults, look_ahead=120_000, by_queue=True)
 
     def _moves(self) -> list[Act]:
-        """Return the moves of some stories to bells, and back, drawn last; and edits of one
-        schedule at once, whose processes want its bell.
+        """Return the moves of some stories to bells, and back, drawn last.
+
+        There are also edits of one schedule at once, whose processes want its bell.
         """
         if not self.happens(0.2):
             return []
@@ -312,7 +313,7 @@ class Teller(Chances):
         return [Fault(one, self.randrange(1, 6), self.choice(kinds)) for one in names]
 
     def _seldom(self) -> list[Act]:
-        """Return what befalls few stories, drawn last: the rest of a story stays as it was."""
+        """Return the acts of few stories, drawn last: the rest of a story stays as it was."""
         found = []
         if self.happens(0.1):
             at = self.start + self.randrange(1, self.span // 2)

@@ -118,7 +118,7 @@ def explain(ended: Ended) -> str:
 
 
 def _line(one: Occurrence) -> str:
-    """Return what became of an occurrence, without what a store makes up."""
+    """Return an occurrence as a line, without the parts that a store makes up."""
     origin = one.origin if one.origin == "schedule" else one.origin.partition(":")[0]
     end = one.range_end or one.nominal_at
     return (

@@ -20,7 +20,7 @@ DEATHS = [
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    """An empty database, in this process and in those that are killed."""
+    """Return the place of an empty database, for this process and the killed ones."""
     if request.param == "postgres":
         return Place(str(request.getfixturevalue("postgres_url")))
     return Place(str(tmp_path))

@@ -83,7 +83,7 @@ BOUNDARIES = (*CALLS, *WAY_TO_DISPATCH)
 
 
 def tell(ground: Ground, seeds: range, *, inside: bool = False) -> None:
-    """Each of them. One that fails is shrunk, so that a person can read it."""
+    """Tell each story. One that fails is shrunk, so that a person can read it."""
     teller = Teller(ground, inside=inside)
     for seed in seeds:
         story = story_of(seed, inside=inside)
@@ -103,12 +103,12 @@ def test_no_further_story_breaks_a_promise(sqlite: Ground, first: int) -> None:
 
 
 def packed(seed: int, *, inside: bool = False) -> Story:
-    """The story of a seed, whose ticks hand packs to a queue."""
+    """Return the story of a seed. Its ticks hand packs to a queue."""
     return replace(story_of(seed, inside=inside), by_queue=True, look_ahead=120_000)
 
 
 def tell_packed(ground: Ground, seeds: range, *, inside: bool = False) -> None:
-    """Each of them, by the queue."""
+    """Tell each story, by the queue."""
     teller = Teller(ground, inside=inside)
     for seed in seeds:
         story = packed(seed, inside=inside)
@@ -248,15 +248,16 @@ def test_s01_a_bell_that_rang_for_the_last_time_is_gone_before_its_ring_is_answe
 def happens_at_each(
     sqlite: Ground, story: Story, boundaries: Sequence[str], kind: Kind
 ) -> list[str]:
-    """Let it happen at each of the boundaries; return those at which it did not.
+    """Let the fault happen at each of the boundaries. Return those at which it did not.
 
-    A story has six of them. If one keeps another from being crossed, that one has its own.
+    A story has six faults. If one keeps another's boundary from being crossed, that one has a story
+    of its own.
     """
     teller = Teller(sqlite)
     crossed = teller.tell(story).crossed
 
     def tell_of(named: Sequence[str]) -> set[str]:
-        """Return those at which it happened."""
+        """Tell the story with faults at some boundaries. Return those at which they happened."""
         faults = tuple(Fault(one, min(2, crossed[one]), kind) for one in named)
         ended = teller.tell(replace(story, faults=faults))
         assert ended.flaws == [], explain(teller.tell(ended.story, aloud=True))

@@ -1,7 +1,7 @@
 """EventBridge Scheduler in a simulation: bells that ring late, twice or not at all.
 
 It keeps the bells that processes put, and calls dispatch at their times by its own rule for clock
-changes. Each call of it crosses a boundary, as those of a store do.
+changes. Each of its calls crosses a boundary, as the calls of a store do.
 """
 
 import json
@@ -129,11 +129,11 @@ class Tower:
     # The times of rings and ticks.
 
     def next_ring(self) -> int:
-        """Return when a bell rings next."""
+        """Return the time at which a bell rings next."""
         return min(self._next.values(), default=NEVER)
 
     def next_tick(self, first: int, after: int) -> int:
-        """Return when the next tick comes, if something can happen from a first minute on."""
+        """Return the time of the next tick, if something can happen from a first minute on."""
         if not self.rings:
             return first
         hour = first if first == NEVER else -(-first // HOUR) * HOUR
@@ -239,8 +239,8 @@ class Tower:
     # The judgement.
 
     def look(self) -> None:
-        """See that each bell is as its row requires, or pending: at any instant. That holds if all
-        processes know of bells, and none stands still for longer than it has one.
+        """Check that each bell is as its row requires, or pending. That holds at any instant if all
+        processes know of bells, and none stands still for longer than it has a bell.
         """
         world, moves = self._world, [act.at for act in self._world.story.acts if act.verb == "move"]
         if not self.rings or moves != [world.story.start] or world.boundaries.stalled & HOLDING:
@@ -252,8 +252,9 @@ class Tower:
                 world.witness.flaws.append(flaw)
 
     def out_of_step(self) -> Iterable[str]:
-        """Yield what is wrong with bells after the hourly counts. If EventBridge cannot say a
-        schedule, its bell stays pending until that is changed.
+        """Yield the bells that are wrong after the hourly counts.
+
+        If EventBridge cannot say a schedule, its bell stays pending until the schedule is changed.
         """
         for name in self._wrong():
             yield f"S-01: the bell of {name} is not that of its row, for good"
@@ -263,8 +264,10 @@ class Tower:
                 yield f"S-01: the bell of {one.name} is pending for ever"
 
     def _wrong(self) -> Iterable[ScheduleName]:
-        """Yield the schedules whose bell is not that of their row. The first time of a rate moves
-        with its row, and the bell keeps its own; one that rings no more may hang, or be gone.
+        """Yield the schedules whose bell is not that of their row.
+
+        The first time of a rate moves with its row, and the bell keeps its own. A bell that rings
+        no more may stay, or be gone.
         """
         now = self._world.slots.now
         rows = [one.row for one in self._world.observer.every_book() if one.row]
@@ -296,7 +299,7 @@ def _schedule_of(bell: Bell) -> ScheduleName:
 
 
 def _next_time(bell: Bell, after: int) -> int:
-    """Return when EventBridge rings a bell next after an instant."""
+    """Return the time at which EventBridge rings a bell next after an instant."""
     if bell.expression.startswith("rate("):
         found: int | None = _next_of_rate(bell, after)
     else:

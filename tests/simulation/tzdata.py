@@ -1,6 +1,6 @@
 """Another tzdata in the midst of a story: zones get other rules, for every process at one instant.
 
-New rules agree with those before up to an instant to come, as those of a country that announces a
+New rules agree with the old ones up to an instant to come, as those of a country that announces a
 change. From then on the clock is ahead or behind, and has no summer time any more.
 """
 
@@ -24,8 +24,10 @@ V = TypeVar("V")
 
 
 class Tzdata:
-    """The rules of zones in one story. `renewed_at` is when they changed, `since` from when on the
-    new ones say something else; None as long as they are those of the package.
+    """The rules of zones in one story.
+
+    They changed at `renewed_at`, and differ from the old ones from `since` on; None as long as they
+    are those of the package.
     """
 
     def __init__(self) -> None:
@@ -40,7 +42,7 @@ class Tzdata:
         return self._rules.get(path) or self._package(path)
 
     def zones(self, name: str) -> tuple[str, str]:
-        """Return what stands for a zone's present rules, and for those that it had before."""
+        """Return the names that stand for a zone's present rules, and for the rules before them."""
         return name, self.before.get(name, name)
 
     def renew(self, now: int, since: int, shift: int) -> None:
@@ -55,7 +57,7 @@ class Tzdata:
 
 @contextmanager
 def package_at_first() -> Iterator[Tzdata]:
-    """Begin with the rules of the package, and end with them, whatever a story makes of them."""
+    """Begin with the rules of the package, and end with them."""
     tzdata, caches = Tzdata(), (_restored(ZONES), _restored(FAR_ZONES), _restored(rules._digests))
     with mock.patch.object(zones, "_data", tzdata.read), caches[0], caches[1], caches[2]:
         yield tzdata

@@ -1,7 +1,7 @@
-"""The witness: what really happened, whatever the store says of it.
+"""The witness: it knows what really happened, whatever the store says.
 
-It sees each answer of the port, also one that its caller never got, and each run of an action. What
-must never happen is a flaw at once; what has to hold in the end is judged by `judging`.
+It sees each answer of the port, also one that its caller never got, and each run of an action. A
+thing that must never happen is a flaw at once; `judging` looks at what has to hold in the end.
 """
 
 from collections import Counter, defaultdict
@@ -52,7 +52,7 @@ class Snapshot(NamedTuple):
 
 
 def snapshot(book: Book) -> Snapshot:
-    """Return what the witness remembers of a book."""
+    """Return the part of a book that the witness remembers."""
     return Snapshot(book.record, book.defined_at, tuple(book.moved.values()), tuple(book.made))
 
 
@@ -112,7 +112,9 @@ class Witness:
         self.done[identity] += 1
 
     def tells(self, schedule_id: str, origin: str, failed: FailureInput) -> None:
-        """Look at what a failure hook is told: why another occurrence of its schedule is dead."""
+        """Look at the input of a failure hook: it says why another occurrence of its schedule is
+        dead.
+        """
         if failed.schedule != schedule_id or failed.reason not in set(REASONS[State.DEAD]):
             self.flaws.append(f"{origin} of {schedule_id} is told {failed}")
 
@@ -182,7 +184,9 @@ class Witness:
 
     def counts(self, begun: Begun, limits: Limits, now: int, *, slack: int) -> None:
         """Count an attempt in the limits that its host must have known: none has more than it
-        allows. Where clocks differ, nobody can say.
+        allows.
+
+        If clocks differ, that cannot be judged.
         """
         one = begun.occurrence
         action = action_run(begun.schedule, one.origin) if begun.schedule else ""
@@ -220,7 +224,7 @@ class Witness:
 
     @property
     def users(self) -> set[str]:
-        """The users of whose occurrences something is known."""
+        """The users with a known occurrence."""
         return {user for user, *_ in self.seen}
 
     def may_leave(
@@ -230,7 +234,7 @@ class Witness:
         retention: Retention,
         now: int,
     ) -> None:
-        """Remember which occurrences a purge may delete now, as they are before it does."""
+        """Remember the occurrences that a purge may delete now, before it does."""
         by_name = defaultdict[ScheduleName, list[Occurrence]](list)
         for one in every:
             by_name[one.user_id, one.key].append(one)
@@ -267,7 +271,7 @@ class Witness:
         known.append(Definition(since, found.record, counts))
 
     def finds(self, name: ScheduleName, unfinished: Iterable[Occurrence]) -> None:
-        """Look at what has not ended, after a death inside a store: nothing else runs."""
+        """Look at the unfinished occurrences after a death inside a store: no others run."""
         under_way = {one.identity: one for one in unfinished}
         for one in under_way.values():
             self.saw(one)
@@ -276,7 +280,7 @@ class Witness:
             del running[identity]
 
     def reaches(self, until: int) -> None:
-        """Note how far ahead a claim looked."""
+        """Note the furthest instant to which a claim looked."""
         self.reached = max(self.reached, until)
 
 

@@ -1,8 +1,7 @@
 """The world of a simulation: real ticks, real dispatch, users, operators, callers, in one slot.
 
-A host is what a function of Lambda runs in: it takes one invocation at a time, keeps its
-connections from one to the next, and has a clock of its own. A new one is started where none is
-free.
+A host stands for a sandbox of Lambda: it takes one invocation at a time, keeps its connections from
+one to the next, and has a clock of its own. If no host is free, a new one is started.
 """
 
 import json
@@ -72,7 +71,7 @@ Alters = Callable[[Shelf], Shelf]
 
 
 class Peeked(NamedTuple):
-    """A schedule as it stands, and what of it has not ended."""
+    """A schedule as it stands, and its unfinished occurrences."""
 
     record: Record | None
     row: IndexRow | None
@@ -81,8 +80,9 @@ class Peeked(NamedTuple):
 
 @dataclass(eq=False)
 class Host:
-    """A place where a function runs, with a store of its own. A deployment gives it new code: what
-    begins after that knows the static schedule that was `declared`.
+    """A place where a function runs, with a store of its own.
+
+    A deployment gives it new code, which knows the static schedule that was `declared`.
     """
 
     process: Process
@@ -94,7 +94,7 @@ class Host:
 
 @dataclass
 class World:
-    """One story, as it goes on a ground. `lines` tell of it."""
+    """One story on a ground. `lines` tell of it."""
 
     story: Story
     ground: Ground
@@ -135,7 +135,7 @@ class World:
     # Telling.
 
     def tell(self, line: str) -> None:
-        """Note what happens, if anybody wants to read it."""
+        """Note an event, if anybody wants to read it."""
         if self.telling and not self.slots.is_closing:
             self.lines.append(f"{clock(self.slots.now)}  {line}")
 
@@ -169,7 +169,7 @@ class World:
         return len(self.witness.seen) < MOST_OCCURRENCES and self._ticked < MOST_TICKS
 
     def _next_look(self, next_tick: int) -> int:
-        """Return when to look again: just before a full minute, as long as anything runs."""
+        """Return the time of the next look: just before a full minute, as long as anything runs."""
         now = self.slots.now
         last = now // MINUTE * MINUTE + MINUTE - 1
         if not self.slots.alive:
@@ -239,7 +239,9 @@ class World:
         return [one for one in every if one.since <= at < one.until]
 
     def _wake(self, name: ScheduleName) -> int:
-        """Return when something of a schedule is due. One that lies ahead is remembered."""
+        """Return the time at which something of a schedule is due. A time that lies ahead is
+        remembered.
+        """
         known = self._wakes.get(name, 0)
         if name in self.witness.changed or known <= self.slots.now:
             found = self.peek(*name)
@@ -341,7 +343,7 @@ class World:
         return host
 
     def _died(self, shelf: Shelf) -> None:
-        """End the connections of a process. Nobody was told what it had written, so look."""
+        """End the connections of a process. Look at its writes, of which nobody was told."""
         self.ground.kill(shelf)
         self.tower.look()
         for name in self.names if self.inside else ():
@@ -389,7 +391,7 @@ class World:
         self.start("api", "bell", work)
 
     def _enqueue(self, request: Request) -> None:
-        """Start an invocation of its own, seldom two, as an asynchronous call of Lambda does."""
+        """Start an invocation, seldom two, as an asynchronous call of Lambda does."""
 
         def work(host: Host) -> None:
             self.dispatcher_of(host).run_queued(request)
@@ -433,7 +435,7 @@ class World:
         task.deadline = None
 
     def trouble(self) -> Way | None:
-        """Return what the network makes of the next delivery."""
+        """Return the trouble that the network makes for the next delivery, or None."""
         self._delivered += 1
         if self.boundaries.quiet:
             return None
@@ -472,7 +474,7 @@ class World:
                 self._wait_until(self.slots.now + SECOND)
 
     def _deploys(self, *, rings: bool) -> bool:
-        """Deploy: what begins from now on is new code, and the last step moves the store."""
+        """Deploy: from now on new code begins, and the last step moves the store."""
         self.tower.rings, done = rings, list[bool]()
         for function in self._free:
             self._free[function] = []
@@ -488,7 +490,7 @@ class World:
     # Another tzdata.
 
     def _renew_tzdata(self, act: Act) -> None:
-        """Deploy another tzdata once what runs has ended: its rules are new from later on."""
+        """Deploy another tzdata once all that runs has ended. Its rules differ from later on."""
         self._settle_down()
         now, lead = self.slots.now, LEADS[act.number % (1 if self.story.span <= 3 * HOUR else 3)]
         self.tzdata.renew(now, now + lead, SHIFTS[act.number // 3 % 3])
@@ -509,8 +511,9 @@ class World:
         self._audit = self.start("api", "audit", work)
 
     def _dates_all_rules(self) -> None:
-        """Let an audit date the new rules of what was due when the last one came by. If a row is
-        due by the furthest clock, the audit may leave it to the next one.
+        """Let an audit date the new rules of rows that were due when the last audit came by.
+
+        If a row is due by the furthest clock, the audit may leave it to the next one.
         """
         if self.tzdata.renewed_at is None:
             return
@@ -526,7 +529,7 @@ class World:
     # The end.
 
     def _becomes_quiet(self) -> None:
-        """End all faults and pauses, let what runs end, then tick until nothing waits."""
+        """End all faults and pauses, let all that runs end, then tick until nothing waits."""
         self.boundaries.quiet = True
         self.quiet_since = self.slots.now + max(self.story.skews)
         self.tell("all is quiet from here on")

@@ -1,4 +1,4 @@
-"""The parameters that change what is deployed, in every combination that is allowed."""
+"""The parameters that change a deployment, in every combination that is allowed."""
 
 from itertools import product
 
@@ -72,8 +72,8 @@ GIVEN: dict[str, str] = {
 
 
 def combinations() -> list[dict[str, str]]:
-    """Each backend in each network, with each kind of users, with and without secret mode and the
-    queue; and each backend in each network with the other trigger.
+    """Return each backend in each network, with each kind of users, with and without secret mode
+    and the queue; and each backend in each network with the other trigger.
     """
     every = product(BACKENDS, NETWORKS, USERS, SECRETS, TRANSPORTS)
     merged = [{**a, **b, **c, **d, **e} for a, b, c, d, e in every]
@@ -82,13 +82,13 @@ def combinations() -> list[dict[str, str]]:
 
 
 def covering() -> list[dict[str, str]]:
-    """Some combinations: each choice of each kind stands in one of them, beside other choices."""
+    """Return some combinations: each choice of each kind stands in one, beside other choices."""
     every = combinations()
     return [*every[:1], *every[7::23], {**every[-1], **FLOWS}]
 
 
 def spoken(parameters: dict[str, str]) -> str:
-    """A combination's name in a test's."""
+    """Return the name of a combination for a test's name."""
     network = parameters.get("Egress") or ("private" if "PrivateApi" in parameters else "nat")
     parts = [
         parameters["Backend"],

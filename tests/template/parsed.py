@@ -16,12 +16,12 @@ Value: TypeAlias = Any
 
 @cache
 def template() -> Values:
-    """The whole template."""
+    """Return the whole template."""
     return read_template(TEMPLATE.read_text())
 
 
 class Deployment:
-    """The template with parameters: what its conditions leave of it."""
+    """The template with parameters, reduced by its conditions."""
 
     def __init__(self, **parameters: str) -> None:
         declared = template()["Parameters"]
@@ -70,11 +70,11 @@ class Deployment:
         }
 
     def of_type(self, kind: str) -> Values:
-        """Those of a type."""
+        """Return the resources of a type."""
         return {name: one for name, one in self.resources.items() if one["Type"] == kind}
 
     def environment(self, function: str) -> Values:
-        """A function's variables, with those that all have."""
+        """Return the variables of a function, with those of all functions."""
         every = self.decided(template()["Globals"]["Function"]["Environment"]["Variables"])
         own = self.resources[function]["Properties"].get("Environment", {}).get("Variables", {})
         return {**every, **own}
@@ -95,7 +95,9 @@ class Deployment:
         ]
 
     def decided(self, value: Value) -> Value:
-        """The value with each `Fn::If` replaced by its branch, and without what is no value."""
+        """Return the value with each `Fn::If` replaced by its branch, and without
+        `AWS::NoValue`.
+        """
         if isinstance(value, list):
             return [one for one in map(self.decided, value) if one is not _NOTHING]
         if not isinstance(value, dict):
@@ -113,7 +115,7 @@ _NOTHING = object()
 
 
 def actions(statements: list[Values]) -> set[str]:
-    """All that some statements allow."""
+    """Return all actions that some statements allow."""
     return {
         action
         for one in statements

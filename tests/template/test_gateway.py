@@ -21,7 +21,7 @@ ACCOUNT: Final = {"AWS": {"Fn::Sub": "arn:${AWS::Partition}:iam::${AWS::AccountI
 
 
 def definition(deployment: Deployment, api: str) -> Values:
-    """An API's OpenAPI document."""
+    """Return an API's OpenAPI document."""
     body: Values = deployment.resources[api]["Properties"]["DefinitionBody"]
     return body
 
@@ -208,7 +208,7 @@ def test_a_private_api_lets_strangers_dispatch_in_secret_mode_and_nothing_else(
 
 
 def limits(deployment: Deployment, api: str) -> dict[str, str]:
-    """The parameter that limits each route, as `method path`."""
+    """Return the parameter that limits each route, as `method path`."""
     found = {}
     for one in stage(deployment, api)["MethodSettings"]:
         assert one["ThrottlingRateLimit"] == one["ThrottlingBurstLimit"]

@@ -73,7 +73,7 @@ def test_what_the_transform_looks_up_in_a_map_is_a_text(translated: list[str]) -
 
 
 def looked_up(part: object) -> Iterator[object]:
-    """Every key that a map is asked for."""
+    """Yield every key that a map is asked for."""
     if isinstance(part, dict):
         yield from part.get("Fn::FindInMap", ())
         part = list(part.values())

@@ -1,4 +1,4 @@
-"""Whatever a function has to reach from the VPC, a route or an endpoint leads there."""
+"""A route or an endpoint leads to each address that a function has to reach from the VPC."""
 
 from itertools import pairwise
 from typing import Final
@@ -35,7 +35,7 @@ within = pytest.mark.parametrize(
 
 
 def needed(deployment: Deployment, function: str) -> set[str]:
-    """The services that a function calls, told by its rights and its environment."""
+    """Return the services that a function calls, told by its rights and its environment."""
     services = {one.partition(":")[0] for one in actions(deployment.statements(function))}
     by_others = BY_LAMBDA_ITSELF | BY_SECRETS_MANAGER | BY_SCHEDULER
     unknown = services - SERVICES.keys() - by_others - IN_THE_VPC
@@ -51,7 +51,7 @@ def needed(deployment: Deployment, function: str) -> set[str]:
 
 
 def split(parameter: str) -> Value:
-    """The list that a parameter's text stands for."""
+    """Return the list that a parameter's text stands for."""
     return {"Fn::Split": [",", {"Ref": parameter}]}
 
 
@@ -66,7 +66,7 @@ def answers_cloudformation(deployment: Deployment, function: str) -> bool:
 
 
 def endpoints(deployment: Deployment) -> dict[str, Value]:
-    """The endpoints that are made, by service."""
+    """Return the endpoints that are made, by service."""
     return {
         one["Properties"]["ServiceName"]["Fn::Sub"].rpartition(".")[2]: one["Properties"]
         for one in deployment.of_type("AWS::EC2::VPCEndpoint").values()
@@ -74,7 +74,7 @@ def endpoints(deployment: Deployment) -> dict[str, Value]:
 
 
 def reached(deployment: Deployment, parameters: dict[str, str]) -> set[str]:
-    """The services that the functions' subnets lead to."""
+    """Return the services that the functions' subnets lead to."""
     found = set(endpoints(deployment))
     api_is_private = parameters.get("PrivateApi") == "true"
     if parameters.get("Egress", "nat") == "nat":

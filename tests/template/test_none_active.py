@@ -26,7 +26,7 @@ def diff(series: Series) -> Series:
 
 
 def calculate(node: ast.expr, known: dict[str, Series], hour: int) -> float | None:
-    """The value of an expression at an hour; None if a part of it is missing."""
+    """Return the value of an expression at an hour; None if a part of it is missing."""
     match node:
         case ast.Constant(int() as value):
             return value

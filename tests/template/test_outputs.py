@@ -14,7 +14,7 @@ POOL = {"UserPoolArn": "arn:aws:cognito-idp:x:1:userpool/x_y", "UserPoolClientId
 
 
 def shown(**parameters: str) -> Values:
-    """The outputs that a deployment has."""
+    """Return the outputs that a deployment has."""
     made = Deployment(**parameters)
     every = template()["Outputs"]
     return {

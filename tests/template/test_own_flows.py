@@ -19,7 +19,7 @@ ROOM = 4_096
 
 
 def layers(deployment: Deployment) -> Value:
-    """The layers of each function."""
+    """Return the layers of each function."""
     return deployment.decided(template()["Globals"]["Function"]["Layers"])
 
 
@@ -45,7 +45,7 @@ def test_settings_that_change_are_checked_before_any_function_has_them() -> None
 
 
 def told(deployment: Deployment, name: str) -> dict[str, Value]:
-    """The functions that have a variable, with its value."""
+    """Return the functions that have a variable, with its value."""
     found = {function: deployment.environment(function).get(name) for function in FUNCTIONS}
     return {function: value for function, value in found.items() if value is not None}
 
@@ -60,7 +60,7 @@ def test_settings_reach_what_runs_actions_and_what_checks_them_alone() -> None:
 
 
 def reads(deployment: Deployment, secret: str) -> set[str]:
-    """The functions that may read the secret of a parameter."""
+    """Return the functions that may read the secret of a parameter."""
     return {
         function
         for function in FUNCTIONS

@@ -1,4 +1,4 @@
-"""Least privilege: each function may do what it does, and nothing is granted by a star."""
+"""Least privilege: each function has the rights that it uses, and no right is granted by a star."""
 
 from typing import Final
 
@@ -22,7 +22,7 @@ every = pytest.mark.parametrize("parameters", combinations(), ids=spoken)
 
 
 def policies(deployment: Deployment) -> list[Values]:
-    """Every statement of every identity policy."""
+    """Return every statement of every identity policy."""
     documents = [
         policy["PolicyDocument"]
         for role in deployment.of_type("AWS::IAM::Role").values()
@@ -72,7 +72,7 @@ def test_only_the_chosen_backend_can_be_reached(parameters: dict[str, str]) -> N
 
 
 def connects_as(deployment: Deployment, function: str) -> list[str]:
-    """The database's users whose tokens a function may sign."""
+    """Return the database's users whose tokens a function may sign."""
     return [
         str(one).rpartition("/")[2].partition("'")[0]
         for statement in deployment.statements(function)
@@ -243,7 +243,7 @@ def test_a_bell_may_call_dispatch_and_tick_alone_and_nobody_else_may_be_it() -> 
 
 
 def test_no_deployment_writes_the_witness_anew() -> None:
-    """CloudFormation leaves a value alone that stays what it is in the template."""
+    """CloudFormation leaves a value alone that has not changed in the template."""
     witness = template()["Resources"]["Witness"]["Properties"]
     assert (witness["Type"], witness["Value"]) == ("String", "0")
     assert str(witness["Name"]).find("/duetick/${Id}/witness") > 0
@@ -283,13 +283,13 @@ def test_without_a_bus_nobody_may_put_events() -> None:
 
 
 def puts_events(deployment: Deployment, function: str) -> list[Values]:
-    """The statements that let a function put events."""
+    """Return the statements that let a function put events."""
     found = deployment.statements(function)
     return [one for one in found if "events:PutEvents" in actions([one])]
 
 
 def filled(text: str, bus: str) -> str:
-    """A text of Fn::Sub, as it is in one region of one account."""
+    """Return a text of Fn::Sub, as it is in one region of one account."""
     known = {
         "${AWS::Partition}": "aws",
         "${AWS::Region}": "eu-central-1",

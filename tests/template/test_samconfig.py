@@ -17,12 +17,12 @@ def pairs(text: str) -> dict[str, str]:
 
 
 def others() -> list[dict[str, str]]:
-    """The backends that its comments show."""
+    """Return the backends that the comments of the file show."""
     return [pairs(line) for line in re.findall(r"^#   (Backend=.*)$", TEXT, re.MULTILINE)]
 
 
 def given(name: str) -> dict[str, str]:
-    """The parameters of an environment."""
+    """Return the parameters of an environment."""
     return pairs(CONFIG[name]["deploy"]["parameters"]["parameter_overrides"])
 
 

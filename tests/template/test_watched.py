@@ -1,4 +1,6 @@
-"""T-12: what alarms and the dashboard name is emitted, and what is emitted is looked at."""
+"""T-12: each metric that alarms and the dashboard name is emitted, and each emitted one is looked
+at.
+"""
 
 import json
 import re
@@ -34,7 +36,7 @@ UUID = "0f0e4d5c-0000-0000-0000-000000000000"
 def emitted(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *, managed: bool = True
 ) -> set[str]:
-    """The names of all that the code emits, told by the code itself."""
+    """Return the names of all metrics that the code emits, told by the code itself."""
     monkeypatch.delenv("POWERTOOLS_METRICS_DISABLED", raising=False)
     dead = Occurrence("ann", "k", "* * * * *", None, 0, state=State.DEAD, reason=Reason.LOST)
     capsys.readouterr()
@@ -94,28 +96,28 @@ def test_t12_the_alarm_of_what_is_gone_stays_from_one_count_to_the_next() -> Non
 
 
 def watched() -> Values:
-    """Our metrics that alarms name, each with its alarm."""
+    """Return our metrics that alarms name, each with its alarm."""
     alarms = Deployment(**MANAGED).of_type("AWS::CloudWatch::Alarm")
     found = [(metric, one["Properties"]) for one in alarms.values() for metric in metrics(one)]
     return {metric["MetricName"]: one for metric, one in found if metric["Namespace"] == "Duetick"}
 
 
 def metrics(alarm: Values) -> list[Values]:
-    """The metrics that an alarm reads: its own, or those of its expressions."""
+    """Return the metrics that an alarm reads: its own, or those of its expressions."""
     given = alarm["Properties"]
     stats = [one["MetricStat"] for one in given.get("Metrics", ()) if "MetricStat" in one]
     return [one["Metric"] for one in stats] or [given]
 
 
 def periods(alarm: Values) -> set[int | str]:
-    """The lengths of time of which an alarm reads one value each."""
+    """Return the periods of an alarm: it reads one value of each."""
     given = alarm["Properties"]
     stats = [one["MetricStat"] for one in given.get("Metrics", ()) if "MetricStat" in one]
     return {one["Period"] for one in stats or [given] if isinstance(one["Period"], int)} or {"tick"}
 
 
 def shown() -> set[str]:
-    """Our metrics that the dashboard shows."""
+    """Return our metrics that the dashboard shows."""
     text = template()["Resources"]["Dashboard"]["Properties"]["DashboardBody"]["Fn::Sub"][0]
     body = text.replace("${Age}", "")
     return {
@@ -218,7 +220,7 @@ def test_the_runbook_names_resources_that_are_there() -> None:
 
 
 def symptoms() -> dict[str, list[str]]:
-    """The runbook's cells behind each alarm: where to look, what to do, when to worry."""
+    """Return the runbook's cells for each alarm: where to look, what to do, when to worry."""
     found = [(re.match(r"`(\w+Alarm)`", first), cells) for first, *cells in rows(RUNBOOK)]
     return {name[1]: cells for name, cells in found if name}
 

@@ -1,4 +1,4 @@
-"""Books without a store: their occurrences stand in a list, and what a change notes is kept."""
+"""Books without a store: their occurrences stand in a list, and the notes of a change are kept."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -61,7 +61,7 @@ class UnaskedPages(ListedPages):
 
 
 def blank(*kept: Occurrence, pages: ListedPages | None = None) -> Book:
-    """The book of ada/digest, in which nothing is kept but those occurrences."""
+    """Return the book of ada/digest with those occurrences alone."""
     pages = pages or ListedPages()
     pages.kept += kept
     ids = (f"occ_{number}" for number in count())
@@ -69,7 +69,7 @@ def blank(*kept: Occurrence, pages: ListedPages | None = None) -> Book:
 
 
 def reopen(book: Book) -> Book:
-    """The book as a store would load it after the changes that it notes."""
+    """Return the book as a store would load it after the changes that it notes."""
     assert isinstance(book.pages, ListedPages)
     ledger: dict[Identity, Occurrence] = {one.identity: one for one in book.made}
     ledger |= {one.identity: one for one in book.pages.kept}
@@ -79,12 +79,12 @@ def reopen(book: Book) -> Book:
 
 
 def notes(book: Book) -> list[str]:
-    """The traces that a change leaves."""
+    """Return the traces that a change leaves."""
     return [event.note for _, event in book.events]
 
 
 def moves(book: Book) -> list[tuple[State, State]]:
-    """The transitions that leave a trace."""
+    """Return the transitions that leave a trace."""
     return [_states(event) for _, event in book.events]
 
 

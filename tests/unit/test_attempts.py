@@ -1,4 +1,4 @@
-"""The answers to those who begin, bring and settle, as far as an occurrence's own row tells."""
+"""The answers to begin, bring and settle, as far as an occurrence's own row tells."""
 
 from dataclasses import replace
 from typing import Literal
@@ -20,7 +20,7 @@ FAILED = Outcome(State.FAILED, Reason.FAILED, "it rained")
 
 
 def verdict(held: Occurrence, asked: Occurrence | Lease, now: int = NOON) -> str | None:
-    """The word by which a begin is refused, None if it is not."""
+    """Return the verdict of a refused begin; None if the begin is allowed."""
     answer = refuse(held, asked, now)
     return answer.verdict if answer else None
 

@@ -36,7 +36,7 @@ HOURLY = Schedule("ada", "digest", "0 * * * *", "reminders", "send")
 
 
 def stored(schedule: Schedule = HOURLY, now: int = NOON) -> Book:
-    """The book of a schedule that was made at noon, and so has no history."""
+    """Return the book of a schedule that was made at noon, and so has no history."""
     book = blank()
     assert book.put(schedule, now)
     return reopen(book)
@@ -48,7 +48,7 @@ def record_of(book: Book) -> Record:
 
 
 def order(book: Book, *, hours: int = 5, **fields: object) -> StandingOrder:
-    """A backfill of the hours before noon."""
+    """Return a backfill of the hours before noon."""
     found = record_of(book)
     one = Backfill(
         user_id=found.user_id,
@@ -67,14 +67,14 @@ def order(book: Book, *, hours: int = 5, **fields: object) -> StandingOrder:
 
 
 def step(book: Book, this: StandingOrder, now: int = NOON) -> tuple[Book, StandingOrder, list[int]]:
-    """The book and the order after a step, and the times that it brought."""
+    """Return the book and the order after a step, and the times that it brought."""
     taken = book.backfill(this, now)
     brought = [one.nominal_at for one in taken.made]
     return reopen(book), this.change(taken.after.dump()), brought
 
 
 def ended(book: Book, outcome: Outcome = SUCCEEDED, now: int = NOON) -> Book:
-    """The book after what is leased has run to this end."""
+    """Return the book after its leased occurrences have run to this end."""
     for one in book.pages.find_unfinished():
         begun = book.begin(one, now)
         assert isinstance(begun, Begun)
@@ -89,7 +89,7 @@ def hours_ago(*hours: int) -> list[int]:
 
 
 def with_entries(*entries: Occurrence) -> Book:
-    """The book of the schedule with those in its history."""
+    """Return the book of the schedule with these entries in its history."""
     book = stored()
     assert isinstance(book.pages, ListedPages)
     book.pages.kept += entries
@@ -97,7 +97,7 @@ def with_entries(*entries: Occurrence) -> Book:
 
 
 def own(at: int, state: State, reason: Reason | None = None) -> Occurrence:
-    """An occurrence of the schedule itself."""
+    """Return an occurrence of the schedule itself."""
     return Occurrence("ada", "digest", "0 * * * *", None, at, state=state, reason=reason)
 
 

@@ -14,7 +14,7 @@ MOST = 500
 
 
 def sizes(seconds: Sequence[float], most: int = MOST) -> list[int]:
-    """The size of the first batch, and of the batch after each that took so long."""
+    """Return the size of the first batch, and of the batch after each one's time."""
     size = BatchSize(most)
     found = [size.limit]
     for took in seconds:

@@ -24,7 +24,7 @@ SHOP_ASKED = ["--schedules", "100000,1000", "--fires", "1,288", "--pack", "100,3
 
 
 def asked(capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, dict[str, float]]:
-    """The answer of the command."""
+    """Return the answer of the command."""
     assert main(["costs", *options, "--json"]) == 0
     found: dict[str, dict[str, float]] = json.loads(capsys.readouterr().out)
     return found

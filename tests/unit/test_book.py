@@ -29,7 +29,7 @@ def put(book: Book, wanted: Schedule, now: int) -> Book:
 
 
 def stored(schedule: Schedule = WANTED, now: int = NOON) -> Book:
-    """The book after a first put."""
+    """Return the book after a first put."""
     return reopen(put(blank(), schedule, now))
 
 
@@ -174,7 +174,7 @@ def test_m07_a_change_of_timing_accounts_and_moves() -> None:
 def test_m07_a_change_accounts_for_what_was_due_without_a_row(
     *, deleted: bool, unreadable: bool
 ) -> None:
-    """The row was lost, or could not be read, and nobody had mended it yet."""
+    """The row was lost, or could not be read, and is not mended yet."""
     book, now = stored(), NOON + 2 * DAY + HOUR
     row = row_in(book)
     book.remove_row()
@@ -217,7 +217,7 @@ def test_a01_a_pause_begins_after_what_was_claimed() -> None:
 
 
 def paused_with_an_end() -> Book:
-    """Its window begins at the pause's end, ten days on."""
+    """Pause a schedule: its window begins at the pause's end, ten days on."""
     book = stored()
     paused = pause(record_of(book), "away", NOON + 10 * DAY, NOON)
     return reopen(put(book, paused, NOON))

@@ -1,4 +1,4 @@
-"""T-07 and D-08: what a begin, a settle and a lease change, as a book notes it."""
+"""T-07 and D-08: the changes that a book notes of a begin, a settle and a lease."""
 
 from dataclasses import replace
 
@@ -61,7 +61,7 @@ def holding(*kept: Occurrence, record: Record | None = RECORD) -> Book:
 
 
 def after(book: Book, one: Occurrence = CLAIMED) -> Occurrence:
-    """The occurrence as the change leaves it."""
+    """Return the occurrence as the change leaves it."""
     return book.moved[one.identity]
 
 

@@ -1,4 +1,6 @@
-"""Policies remember what was chosen: a default stands only in place of what was left out."""
+"""Policies remember their chosen fields: a default takes the place only of a field that was left
+out.
+"""
 
 import copy
 from collections.abc import Callable

@@ -33,7 +33,7 @@ ROW = IndexRow("ada", "digest", "0 12 * * *", None, NOON, flow="reminders", rede
 def on(
     decided: tuple[int, ...], now: int, policies: Policies | None = None, ahead: int = 0
 ) -> list[Occurrence]:
-    """The occurrences of a decision to fire these times."""
+    """Return the occurrences of a decision to fire these times."""
     row = replace(ROW, policies=policies or Policies())
     return list(fires_of(row, Decision(decided, (), None), now, ahead))
 
@@ -177,7 +177,7 @@ def test_i03_an_occurrence_of_a_template_has_its_own_rows_name_and_definition() 
 
 @given(st.integers(0, 5))
 def test_j13_a_template_within_a_room_fires_the_oldest_and_leaves_the_rest_due(room: int) -> None:
-    """Three are caught up, behind a range of what is collapsed."""
+    """Three times are caught up, behind a range of the collapsed ones."""
     policies = Policies(misfire=Misfire.ALL, catch_up=3)
     whole = claim(replace(ROW, policies=policies), NOON + 5 * DAY + HOUR)
     within = whole.within(room)
@@ -224,7 +224,7 @@ DUE = st.builds(
 
 @given(st.lists(DUE, max_size=30), st.sampled_from([0, 2 * MINUTE, 10 * MINUTE]))
 def test_j09_the_usual_decision_is_that_of_the_template(rows: list[DueRow], ahead: int) -> None:
-    """Whatever rows were decided before: what is known of an expression grows with them."""
+    """That holds after any other rows: the known facts of an expression grow with them."""
     templates = Templates(NOON, ahead)
     for row in rows:
         if row[4] > NOON + ahead:

@@ -89,7 +89,7 @@ ANSWERS = {shape.__name__: shape for shape in vars(views).values() if is_typeddi
 
 
 def answered(described: dict[str, Any]) -> object:
-    """The type of what an operation answers when it succeeds."""
+    """Return the type of an operation's answer in success."""
     contents = [
         answer.get("content")
         for status, answer in described["responses"].items()

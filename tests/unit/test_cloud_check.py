@@ -1,4 +1,4 @@
-"""The script for a real account: what it cannot ask is a finding too, not its own end."""
+"""The script for a real account: a question that it cannot ask is a finding, not its end."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,7 @@ from tests.cloud.check import CHECKS, Failed, Stack, deliveries_arrive, run
 
 
 class Session:
-    """Clients that answer what they are given."""
+    """Clients with given answers."""
 
     def __init__(self, **totals: float) -> None:
         self._totals = totals

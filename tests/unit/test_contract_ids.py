@@ -24,7 +24,7 @@ STORES: Final = [
 
 @cache
 def carried() -> dict[str, list[str]]:
-    """The tests of each id: file and line."""
+    """Return the tests of each id: file and line."""
     found: dict[str, list[str]] = {}
     for place in PLACES:
         for path in sorted((ROOT / place).rglob("*.py")):

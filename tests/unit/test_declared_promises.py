@@ -1,4 +1,4 @@
-"""An action and its flow declare the policies of their schedules, and which of them may change."""
+"""An action and its flow declare the policies of their schedules, and those that may change."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -25,7 +25,7 @@ def nothing(_given: object, _ctx: Context) -> None:
 
 
 def shop() -> Flow:
-    """A flow with each kind of promise."""
+    """Return a flow with each kind of promise."""
     flow = Flow("shop", policies={"overlap": "wait"}, may_change=("overlap",))
     flow.action("plain")(nothing)
     flow.action("pay", transactional=True)(nothing)
@@ -38,12 +38,12 @@ def shop() -> Flow:
 
 
 def mine(stage: Stage) -> AgentSchedules:
-    """The schedules of a user."""
+    """Return the schedules of a user."""
     return stage.schedules(flow="shop")
 
 
 def offered(stage: Stage) -> list[dict[str, Json]]:
-    """The actions that a user may schedule."""
+    """Return the actions that a user may schedule."""
     return [one for one in mine(stage).actions() if isinstance(one, dict)]
 
 
@@ -121,7 +121,7 @@ def test_a_repeated_creation_is_told_as_it_was_made_after_a_default_changed() ->
 
 
 def patient() -> Flow:
-    """A flow whose action waits for two hours and more."""
+    """Return a flow whose action waits for two hours and more."""
     flow = Flow("shop")
     waits = {"delivery": "at_least_once", "retry": {"first": 7_200, "longest": 9_000}}
     flow.action("mail", policies=waits, may_change=("retry",))(nothing)
@@ -199,12 +199,12 @@ def test_d09_a_choice_that_contradicts_a_default_is_told_with_the_rest() -> None
 
 
 def deployed_again(stage: Stage, flow: Flow, user: str = "ann") -> AgentSchedules:
-    """A user's schedules after a deployment with another flow, on the same store."""
+    """Return a user's schedules after a deployment with another flow, on the same store."""
     return Stage(flow, store=stage.store, clock=stage.clock).schedules(user, flow="shop")
 
 
 def older() -> Flow:
-    """The flow before its actions declared anything."""
+    """Return the flow before its actions declared anything."""
     flow = Flow("shop")
     for name in ("plain", "pay", "mail"):
         flow.action(name)(nothing)
@@ -224,7 +224,7 @@ def test_d09_a_schedule_that_is_there_keeps_its_policies_through_every_change_of
 
 
 def kept(schedules: AgentSchedules) -> Record:
-    """The schedule `p`."""
+    """Return the schedule `p`."""
     found = schedules.get("p")
     assert found
     return found
@@ -330,6 +330,6 @@ def test_v02_a_tool_for_an_action_that_is_not_for_users_is_refused() -> None:
 
 @pytest.mark.parametrize("action", [[], {}, None, 7, "pa"])
 def test_v02_a_tool_for_no_action_at_all_is_refused(action: str) -> None:
-    """Whatever an agent's model makes up."""
+    """An agent's model may make up any name."""
     with Stage(shop()) as stage, pytest.raises(InvalidSchedule, match=r"these are: shop\.mail, "):
         mine(stage).schema(action)

@@ -25,18 +25,18 @@ COMPLETE = {
 
 
 class CloudFormation:
-    """As much of it as is asked."""
+    """The part of CloudFormation that the tests ask."""
 
     def __init__(self, stack: Mapping[str, object], **nested: Mapping[str, object]) -> None:
         self._stacks = {f"arn:aws:cloudformation:x:1:stack/{one}/2": nested[one] for one in nested}
         self._stack = stack
 
     def describe_stacks(self, **asked: str) -> dict[str, object]:
-        """One."""
+        """Return one stack."""
         return {"Stacks": [self._stacks.get(asked["StackName"], self._stack)]}
 
     def describe_stack_resources(self, **_: str) -> dict[str, object]:
-        """The stacks in it, and a queue."""
+        """Return the stacks in it, and a queue."""
         kinds = dict.fromkeys(self._stacks, "AWS::CloudFormation::Stack") | {"q": "AWS::SQS::Queue"}
         named = ("PhysicalResourceId", "ResourceType")
         return {"StackResources": [dict(zip(named, one, strict=True)) for one in kinds.items()]}
@@ -44,7 +44,7 @@ class CloudFormation:
 
 @pytest.fixture
 def regions(monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[str, Any]], list[str | None]]:
-    """The regions that the stack is looked for in, once it is said what is there."""
+    """Return a function that gives the regions in which a stack is looked for."""
     for name, value in DUMMY.items():
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("AWS_REGION", raising=False)
@@ -93,7 +93,7 @@ OURS = {
 
 
 def within(monkeypatch: pytest.MonkeyPatch, **nested: Mapping[str, object]) -> None:
-    """A stack of an application, which repeats an output, with others in it."""
+    """Let there be a stack of an application that repeats an output, with other stacks in it."""
     stacks = CloudFormation(COMPLETE, **nested)
     monkeypatch.setattr(Session, "create_client", lambda *_: stacks)
 
@@ -126,7 +126,7 @@ def test_a_stack_that_cannot_be_reached_is_not_taken_for_the_local_one(
 
 
 class Functions:
-    """Lambda, as much of it as is asked."""
+    """The part of Lambda that the tests ask."""
 
     def __init__(self, answer: Mapping[str, object], failed: str | None = None) -> None:
         self.asked: list[dict[str, object]] = []
@@ -142,7 +142,7 @@ class Functions:
 
 
 def stack_with(functions: Functions) -> Deployed:
-    """A stack whose function `migrate` answers so."""
+    """Return a stack whose function `migrate` gives these answers."""
     return Deployed({"MigrateFunction": "m"}, Mock(create_client=lambda *_, **__: functions))
 
 

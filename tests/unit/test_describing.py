@@ -1,4 +1,4 @@
-"""C-01 in words: what an expression means, for people who are about to save it."""
+"""C-01 in words: the meaning of an expression, for people who are about to save it."""
 
 import random
 from collections.abc import Iterator

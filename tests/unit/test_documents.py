@@ -1,4 +1,4 @@
-"""The READMEs say what the code says: each table, path and link of theirs is compared."""
+"""The READMEs agree with the code: each of their tables, paths and links is compared."""
 
 import json
 import re
@@ -201,7 +201,9 @@ def test_the_table_of_formats_is_the_code() -> None:
 
 
 def test_the_table_of_log_lines_is_the_code() -> None:
-    """By their `action`. Those that a variable names are in the code as texts too."""
+    """The lines are compared by their `action`. An action that a variable names is in the code as a
+    text too.
+    """
     told = {name for row in rows(section(OPERATORS, "Other lines")) for name in inline(row[0])}
     source = "\n".join(path.read_text() for path in SPEAKING)
     written = set(re.findall(r'"action": "(\w+)"|action="(\w+)"', source))
@@ -220,7 +222,7 @@ def test_the_table_of_events_is_the_code() -> None:
 
 
 def tables(text: str) -> list[list[list[str]]]:
-    """The rows of each table of a text."""
+    """Return the rows of each table of a text."""
     return [found for part in text.split("\n\n") if (found := rows(part))]
 
 
@@ -240,7 +242,7 @@ def test_what_a_word_is_in_code_is_there() -> None:
 
 
 def test_the_tables_of_a_schedule_are_the_code() -> None:
-    """Each field that the API takes or shows, and what it is called in Python."""
+    """They have each field that the API takes or shows, and its name in Python."""
     found = [row[:2] for row in rows(section(AUTHORS, "Schedules"))]
     told = [name for row in found for name in inline(row[0])]
     views = (NewSchedule.model_json_schema()["properties"], *map(get_type_hints, VIEWS))

@@ -68,7 +68,7 @@ class Naive:
 
 
 def spelled_out(row: IndexRow, missed: Missed) -> list[int]:
-    """Every time of a range."""
+    """Return every time of a range."""
     later = fires(row.cron, None, missed.first, missed.last, anchor=row.anchor)
     return [missed.first, *later]
 
@@ -133,7 +133,7 @@ def test_j09_a_single_time_that_is_late_may_be_skipped() -> None:
 
 
 def test_i16_a_row_fires_for_a_time_that_its_expression_does_not_name() -> None:
-    """Rows may be set by hand; what they say is their nominal time."""
+    """Rows may be set by hand: their time is the nominal time."""
     assert decide(row_at("0 6 * * *"), NOON).fires == (NOON,)
 
 

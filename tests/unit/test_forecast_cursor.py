@@ -29,7 +29,7 @@ def begun(limits: Limits = LIMITS) -> Outlook:
 
 
 def cursor() -> str:
-    """The cursor of a forecast that has read something."""
+    """Return the cursor of a forecast that has read something."""
     outlook, progress = begun(), ReadSoFar.begin(NOON, QUESTION)
     outlook.add(ROWS)
     progress.advance(AlikePage((), place="here", partly=True))

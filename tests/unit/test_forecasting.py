@@ -22,14 +22,14 @@ NEXT_DAY = MinuteSpan(NOON + DAY, NOON + 2 * DAY)
 
 
 def at(hour: int, minute: int = 0, day: int = 0) -> int:
-    """The number of a minute, counted from noon."""
+    """Return the number of a minute, counted from noon."""
     return (day * 24 + hour - 12) * 60 + minute
 
 
 def row(
     cron: str, zone: str | None = None, key: str = "k", policies: Policies | None = None
 ) -> IndexRow:
-    """A row as a put makes it just before noon."""
+    """Return a row as a put makes it just before noon."""
     chosen = policies or Policies()
     first = Times(cron, zone, NOON, chosen).after(NOON)
     assert first is not None
@@ -52,7 +52,7 @@ def outlook(
 
 
 def minutes(made: Outlook, place: int = 0) -> dict[int, int]:
-    """The minutes in which anything is due."""
+    """Return the minutes in which anything is due."""
     return {n: due for n, due in enumerate(made.sums[place].due) if due}
 
 

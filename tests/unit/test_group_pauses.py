@@ -32,12 +32,12 @@ holes = st.lists(st.tuples(minutes, minutes), max_size=4).map(merge)
 
 
 def outside(spans: Sequence[Hole]) -> TimesOutside:
-    """The times of each minute outside of some spans."""
+    """Return the times of each minute outside of some spans."""
     return TimesOutside(EACH_MINUTE, None, 0, Policies(), tuple(spans))
 
 
 def named(spans: Sequence[Hole], after: int, until: int) -> list[int]:
-    """The same, minute by minute."""
+    """Return the same, minute by minute."""
     every = range(after // MINUTE * MINUTE + MINUTE, until + 1, MINUTE)
     return [at for at in every if not any(first <= at < end for first, end in spans)]
 
@@ -68,7 +68,7 @@ def test_o02_every_time_outside_of_a_pause_fires_or_is_missed_once(
 
 
 def told(found: Decision) -> list[int]:
-    """All times of a decision."""
+    """Return all times of a decision."""
     missed = [range(one.first, one.last + 1, MINUTE) for one in found.missed]
     assert [len(one) for one in missed] == [one.count for one in found.missed]
     return [*found.fires, *(at for one in missed for at in one)]
@@ -141,7 +141,7 @@ def test_o02_spans_that_touch_are_one() -> None:
 
 
 class CountedShelf(MemoryShelf):
-    """A shelf that counts how often its orders are read."""
+    """A shelf that counts the reads of its orders."""
 
     reads = 0
 

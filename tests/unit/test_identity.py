@@ -1,4 +1,4 @@
-"""D-05: what an id may hold, and how it survives a path."""
+"""D-05: the characters of an id, and its way through a path."""
 
 from fnmatch import fnmatchcase
 from urllib.parse import quote
@@ -165,7 +165,7 @@ def test_d05_of_plain_characters_none_has_two_paths_without_an_escape_of_its_own
 
 
 def spellings(name: str) -> st.SearchStrategy[str]:
-    """Paths that name it to whoever decodes each character in its own way."""
+    """Return paths that spell each character of a name in another way."""
     ways = [
         st.sampled_from(
             [

@@ -1,4 +1,4 @@
-"""The JSON Schema of an action's input says what the action takes: no less, and no more."""
+"""The JSON Schema of an action's input allows what the action takes: no less, and no more."""
 
 from dataclasses import dataclass, field
 from typing import Literal

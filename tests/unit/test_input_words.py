@@ -1,4 +1,4 @@
-"""The words for an input that does not fit: at the right field, and in nobody's jargon."""
+"""The words for an input that does not fit: at the right field, and without jargon."""
 
 import logging
 import re
@@ -183,12 +183,12 @@ def test_a_number_that_no_float_holds_is_told() -> None:
 
 
 def words(text: str) -> NoReturn:
-    """As an author says it."""
+    """Return the words as an author says them."""
     raise ValueError(text)
 
 
 def insists(_value: str) -> NoReturn:
-    """As an author's `assert` does, whose words pytest would make longer."""
+    """Raise as an author's `assert` does: pytest would lengthen the words of a real one."""
     raise AssertionError("write 'right'.")
 
 
@@ -248,7 +248,7 @@ def test_an_authors_own_kind_of_error_is_told() -> None:
 
 
 def context() -> dict[str, object]:
-    """Whatever an error of pydantic's may say beside its kind."""
+    """Return all fields that an error of pydantic's may have beside its kind."""
     numbers = ("ge", "le", "gt", "lt", "multiple_of", "min_length", "max_length", "max_digits")
     more = ("decimal_places", "whole_digits", "actual_length")
     return {

@@ -31,7 +31,7 @@ ALLOWED = {
 
 
 def tracked() -> list[str]:
-    """The files that git tracks."""
+    """Return the files that git tracks."""
     listed = subprocess.run(
         ["git", "ls-files"], cwd=TOP, capture_output=True, text=True, check=True
     )

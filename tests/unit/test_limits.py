@@ -26,14 +26,14 @@ DIGEST = "0123456789abcdef"
 
 
 def occurrence(key: str = "k", user: str = "ada", flow: str = "mail") -> Occurrence:
-    """One that waits."""
+    """Return an occurrence that waits."""
     return Occurrence(
         user, key, "* * * * *", None, NOON, flow=flow, state=State.SCHEDULED, due_at=NOON
     )
 
 
 def taken(limit: Limit, *names: str, now: int = NOON) -> Limit:
-    """The limit after each of them has taken a lease."""
+    """Return the limit after each of them has taken a lease."""
     for name in names:
         after = limit.take(name, 1, now + LEASE, now)
         assert after is not None, name

@@ -1,4 +1,4 @@
-"""The local gateway's end: whoever closes it may close the store after it."""
+"""The local gateway's end: the store may be closed after it."""
 
 import threading
 from collections.abc import Iterator

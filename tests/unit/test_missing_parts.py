@@ -1,4 +1,4 @@
-"""The lab says out loud what it cannot run."""
+"""The lab says out loud which parts it cannot run."""
 
 import pytest
 

@@ -91,8 +91,8 @@ LOOKED_FOR: Final = {
 
 
 def modules() -> dict[str, Path]:
-    """The modules of the layer by name, without the packages' own, the published tests, and what
-    `duetick new` writes.
+    """Return the modules of the layer by name, without the packages' own, the published tests, and
+    the files that `duetick new` writes.
     """
     return {
         ".".join(path.relative_to(LAYER).with_suffix("").parts): path
@@ -103,12 +103,12 @@ def modules() -> dict[str, Path]:
 
 @cache
 def parsed(path: Path) -> ast.Module:
-    """A file as Python reads it."""
+    """Return a file as Python reads it."""
     return ast.parse(path.read_text())
 
 
 def imported(path: Path) -> Iterator[str]:
-    """The modules that a file imports, without the name of the layer."""
+    """Yield the modules that a file imports, without the name of the layer."""
     for node in ast.walk(parsed(path)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("duetick"):
             base = str(node.module).removeprefix("duetick").removeprefix(".")
@@ -118,7 +118,7 @@ def imported(path: Path) -> Iterator[str]:
 
 @cache
 def users() -> dict[str, set[Path]]:
-    """The files of the layer and the functions that import each module."""
+    """Return the files of the layer and the functions that import each module."""
     found = defaultdict(set)
     for path in [*LAYER.rglob("*.py"), *TOP.glob("functions/*/*.py")]:
         for name in imported(path):
@@ -139,12 +139,12 @@ def test_a_short_module_has_two_users_or_a_reason() -> None:
 
 @cache
 def words(path: Path) -> Counter[str]:
-    """How often each word stands in a file."""
+    """Count the words of a file."""
     return Counter(re.findall(r"\w+", path.read_text()))
 
 
 def named(tree: ast.Module) -> Iterator[str]:
-    """The names that a module gives to its functions, types and values."""
+    """Yield the names that a module gives to its functions, types and values."""
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.decorator_list:
             yield node.name

@@ -9,7 +9,7 @@ LAYER = Path(__file__).parents[2] / "layers/duetick/duetick"
 
 
 def public_types() -> dict[str, list[str]]:
-    """Each public class and alias, with the modules that define it."""
+    """Return each public class and alias, with the modules that define it."""
     found = defaultdict(list)
     for path in sorted(LAYER.rglob("*.py")):
         if "skeleton" in path.parts:  # it is its owner's

@@ -1,4 +1,4 @@
-"""The published document is the code's, and says of policies what the domain says."""
+"""The published document is the code's, and agrees with the domain about policies."""
 
 import json
 from dataclasses import fields

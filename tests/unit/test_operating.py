@@ -1,4 +1,4 @@
-"""J-07: what a retry, a cancel and a delete by an operator change, as a book notes it."""
+"""J-07: the changes that a book notes of an operator's retry, cancel and delete."""
 
 from dataclasses import replace
 

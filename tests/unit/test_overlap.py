@@ -1,4 +1,4 @@
-"""D-08: the place of a schedule, and which of its occurrences has it."""
+"""D-08: the place of a schedule, and the occurrence that has it."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The pace that ticks have shown, and what they delivered in each minute."""
+"""The pace that ticks have shown, and the number that they delivered in each minute."""
 
 from duetick.domain.pace import best_pace, count_delivered
 from duetick.domain.workers import Worker

@@ -1,4 +1,4 @@
-"""A pause changes what it must, and is taken back without a trace."""
+"""A pause changes only the fields that it must, and is taken back without a trace."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Policies: what they take, their defaults, and helpful refusals."""
+"""Policies: their values, their defaults, and helpful refusals."""
 
 from dataclasses import fields
 
@@ -155,7 +155,7 @@ def test_j06_none_has_no_second_attempt() -> None:
 def test_j06_a_delay_lies_between_the_first_and_the_longest(
     retry: Retry, attempt: int, name: str
 ) -> None:
-    """The jitter may take its part of it, and takes the same of one name whenever it is asked."""
+    """The jitter may take its part of the delay, and always takes the same for one name."""
     delay = retry.delay(attempt, name)
     least = retry.first * 10 * (100 - retry.jitter)
     assert delay is None or least <= delay <= retry.longest * 1_000

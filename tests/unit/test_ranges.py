@@ -1,4 +1,4 @@
-"""Ranges: which times that did not fire are one row, and how a range is divided."""
+"""Ranges: the unfired times that are one row, and the division of a range."""
 
 from dataclasses import replace
 

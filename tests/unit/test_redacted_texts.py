@@ -42,7 +42,7 @@ Write = Callable[[Json], str]
 
 
 def raised(value: Json) -> str:
-    """The traceback of an error that quotes it."""
+    """Return the traceback of an error that quotes it."""
     try:
         raise ValueError(f"cannot use {value!r}")
     except ValueError as problem:

@@ -1,4 +1,4 @@
-"""J-11: what a name says to be a secret is withheld, at any depth, and nothing else is."""
+"""J-11: a value under a secret name is withheld, at any depth, and nothing else is."""
 
 import html
 import json

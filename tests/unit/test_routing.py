@@ -6,7 +6,7 @@ from duetick.api.routing import find, methods
 
 
 def found(method: str, path: str) -> tuple[str, str, dict[str, str]] | None:
-    """The name, the prefix and the names of the route of a call."""
+    """Return the name, the prefix and the names of the route of a call."""
     route = find(method, path)
     return route and (route[0].name, route[1], route[2])
 

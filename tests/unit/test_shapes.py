@@ -1,4 +1,4 @@
-"""J-11: whatever shape a text has, each of its tokens is looked at a bounded number of times."""
+"""J-11: in a text of any shape, each token is looked at a bounded number of times."""
 
 import pytest
 from duetick.domain.redaction.known import KnownSecrets

@@ -47,7 +47,7 @@ def test_windows_are_those_of_the_clock() -> None:
 
 
 def rows(kind: str, number: int, seed: int) -> list[IndexRow]:
-    """So many schedules that come due together, or every hour, or at a rate."""
+    """Return schedules that come due together, or every hour, or at a rate."""
     crons = {"together": "0 15 * * *", "hourly": "0 * * * *", "rates": "rate(8 hours)"}
     first = Times(crons[kind], None, NOON, Policies()).after(NOON) or 0
     made = [
@@ -90,7 +90,7 @@ def is_over(found: Sums, most: int, per: Per) -> bool:
 def test_with_this_spread_no_window_is_over(
     kind: str, number: int, most: int, per: Per, seed: int
 ) -> None:
-    """The places are those that the names really have."""
+    """The places are the real ones of the names."""
     made = rows(kind, number, seed)
     without = sums(made, others=most // 4)
     assert is_over(without, most, per)

@@ -1,4 +1,4 @@
-"""A flow is tested in three lines: what `fire` and the stage promise to those who write flows."""
+"""A flow is tested in three lines: the promises of `fire` and the stage to authors of flows."""
 
 from collections.abc import Callable
 from dataclasses import replace

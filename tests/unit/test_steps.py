@@ -55,13 +55,13 @@ class Lines:
         self.count = 0
 
     def __call__(self, _frame: FrameType, event: str, _given: object) -> "Lines":
-        """One more, maybe."""
+        """Count one more line, maybe."""
         self.count += event == "line"
         return self
 
 
 def steps(call: Callable[[], object]) -> int:
-    """The lines of Python that it takes; what it refuses is no matter."""
+    """Return the number of Python's lines that a call runs. A refusal does not matter."""
     lines, before = Lines(), sys.gettrace()
     sys.settrace(lines)
     try:
@@ -73,12 +73,12 @@ def steps(call: Callable[[], object]) -> int:
 
 
 def quoted(levels: int) -> str:
-    """A quote that is one after so many readings of JSON, in few characters."""
+    """Return a text of few characters that is a quote after `levels` readings of JSON."""
     return "\\" + "u005c" * (levels - 1) + "u0022" if levels else '"'
 
 
 def nested(levels: int, inner: str) -> str:
-    """JSON in JSON, of which each level is short, with a text within all of them."""
+    """Return JSON in JSON, each level short, with a text in the innermost."""
     for level in range(levels - 1, -1, -1):
         inner = f"[{quoted(level)}{inner}{quoted(level)}]"
     return inner
@@ -203,7 +203,7 @@ def test_nobody_looks_into_an_input_that_is_too_large() -> None:
 
 
 def deep(levels: int) -> Json:
-    """A secret's name, under so many lists."""
+    """Return a secret under its name, within `levels` lists."""
     value: Json = {"token": "canary"}
     for _ in range(levels):
         value = [value]
@@ -243,7 +243,7 @@ def test_j11_of_more_than_is_looked_at_the_rest_is_withheld() -> None:
 
 @pytest.mark.slow
 def test_j11_no_more_of_a_text_is_looked_at_than_is_shown() -> None:
-    """However long it is; but for finding where to cut it."""
+    """That holds for any length. Only the place to cut is searched in all of it."""
     whole = "token=x;" * (LONGEST_TEXT // 8)
     assert steps(lambda: redact_text(whole * 3)) <= steps(lambda: redact_text(whole)) + 100
     secrets = Secrets.of({"token": "canary"})

@@ -1,4 +1,4 @@
-"""Whatever form an address has, its password is shown nowhere."""
+"""The password of an address of any form is shown nowhere."""
 
 import pytest
 from duetick.cli.store_address import hide_secrets
@@ -29,7 +29,7 @@ SECRETS = ["hunter2", "hunter2%40%2F", "hunter2@more", "hunter2:more"]
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("secret", SECRETS)
 def test_no_password_of_a_store_is_told(form: str, secret: str) -> None:
-    """By the local stack: the address with what is wrong there, or that it is no address."""
+    """The local stack tells the address and its fault, or that it is no address."""
     address = form.format(secret)
     with pytest.raises((InvalidStoreUrl, StoreUnavailable)) as refused:
         open_store(address).migrate()

@@ -40,7 +40,7 @@ def test_i14_a_fake_clock_never_goes_back() -> None:
 
 
 def run(code: str) -> subprocess.CompletedProcess[str]:
-    """Return the output of a process of its own."""
+    """Run code in a process of its own. Return the output."""
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
 

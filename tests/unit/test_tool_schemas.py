@@ -1,4 +1,4 @@
-"""The schemas by which a model writes its calls: each call that they allow can be read."""
+"""The schemas with which a model writes its calls: each call that they allow can be read."""
 
 import json
 import re
@@ -28,7 +28,7 @@ class Letter:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of what the other takes."""
+    """A part of the other input."""
 
     name: str
     api_key: str = "canary"
@@ -40,7 +40,7 @@ Letter2 = make_dataclass(  # the other action's type has the same name
 
 
 def of_shop() -> Flows:
-    """Two flows; one action is not for users, and two types of input have one name."""
+    """Return two flows: one action is not for users, and two types of input have one name."""
     mail, shop = Flow("mail"), Flow("shop")
 
     @mail.action("send", policies={"spread": 60, "misfire": "skip"}, may_change=("spread",))
@@ -55,7 +55,7 @@ def of_shop() -> Flows:
 
 
 def of_many(count: int, fields: int = 1) -> Flows:
-    """A deployment with so many actions, whose inputs have so many fields."""
+    """Return a deployment with `count` actions, whose inputs have `fields` fields."""
     flow = Flow("many")
     for number in range(count):
         taken = make_dataclass(f"Input{number}", [(f"field{at}", str) for at in range(fields)])
@@ -68,7 +68,7 @@ def of_many(count: int, fields: int = 1) -> Flows:
 
 
 def schemas(flows: Flows) -> dict[str, dict[str, Any]]:
-    """The schema of each tool's arguments."""
+    """Return the schema of each tool's arguments."""
     return {one["name"]: one["inputSchema"] for one in json.loads(json.dumps(list_tools(flows)))}
 
 
@@ -176,7 +176,7 @@ POLICY: dict[str, list[Any]] = {
 
 @pytest.mark.parametrize("name", sorted(POLICIES))
 def test_a_policy_that_the_schema_allows_is_one_that_can_be_read(name: str) -> None:
-    """And what is wrong for one is wrong for the other, at both ends of each bound."""
+    """Schema and reader refuse the same values, at both ends of each bound."""
     schema: Any = POLICIES[name]
     check = Draft202012Validator(schema)
     ends = [

@@ -40,7 +40,7 @@ def reason_of(state: State) -> Reason | None:
 
 
 def lost(held: Occurrence, now: int) -> tuple[State, Reason | None]:
-    """The state after the end of its lease."""
+    """Return the state after the end of its lease."""
     after = lose(held, now)
     return after.state, after.reason
 

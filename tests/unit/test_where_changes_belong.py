@@ -64,8 +64,8 @@ def test_the_tests_that_show_what_was_forgotten_are_there() -> None:
 
 
 def _places(path: str) -> list[Path]:
-    """A path, at the top level, below the package or among the sources of pages; a step of the
-    schema stands in two folders.
+    """Return the places of a path: at the top level, below the package or among the sources of
+    pages. A step of the schema stands in two folders.
     """
     if path.endswith(".sql") and "/" not in path:
         return sorted((PACKAGE / "stores").rglob(path))

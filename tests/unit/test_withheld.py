@@ -1,4 +1,4 @@
-"""J-11: what an action names to be withheld is found in nothing that Duetick writes."""
+"""J-11: the fields that an action withholds are found in nothing that Duetick writes."""
 
 import json
 import logging
@@ -54,7 +54,7 @@ class Card(BaseModel):
 
 
 def pays(*, withheld: tuple[str, ...] = ("iban",)) -> Flow:
-    """A flow whose action quotes its input when it fails."""
+    """Return a flow whose action quotes its input when it fails."""
     flow = Flow("bank")
 
     @flow.action("pay", redact=withheld)
@@ -65,12 +65,12 @@ def pays(*, withheld: tuple[str, ...] = ("iban",)) -> Flow:
 
 
 def paying(note: str = "") -> Json:
-    """An input with a canary."""
+    """Return an input with a canary."""
     return {"to": [{"iban": CANARY, "note": note}], "cents": 5}
 
 
 def told_by(caplog: pytest.LogCaptureFixture) -> str:
-    """All that any formatter could write of what was logged."""
+    """Return all that any formatter could write of the logged lines."""
     return "\n".join(
         f"{record.getMessage()} {vars(record)} {caplog.handler.format(record)}"
         for record in caplog.records
@@ -264,7 +264,7 @@ def test_what_takes_any_field_may_withhold_any() -> None:
 
     @flow.action("take", redact=("whatever",))
     def take(given: dict[str, str], ctx: Context) -> None:
-        """Nothing."""
+        """Take nothing."""
 
     flow.action("pass", redact=("whatever",), target=lambda _given, _ctx: None)
     assert {action.withheld for action in flow.actions.values()} == {frozenset({"whatever"})}

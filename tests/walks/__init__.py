@@ -1,1 +1,1 @@
-"""The source documents, each done with Duetick: what a reader of one came for, step by step."""
+"""The source documents, each done with Duetick: the wishes of its reader, step by step."""

@@ -84,7 +84,7 @@ class Look:
     table: str
 
     def indexed(self) -> list[dict[str, "AttributeValueTypeDef"]]:
-        """The keys of the items that the sparse index has."""
+        """Return the keys of the items that the sparse index has."""
         found = self.client.query(
             TableName=self.table,
             IndexName=DUE,
@@ -142,7 +142,7 @@ def test_g01_what_is_paused_or_not_configured_is_not_in_the_index(look: Look, an
 def test_g05_a_map_that_would_never_fire_is_refused_and_not_silent(
     look: Look, ann: Client, days: Json, field: str
 ) -> None:
-    """The bug that took a day: `enabled` is nobody's field, and nothing is not a next run."""
+    """The bug that took a day: `enabled` is no field, and an empty answer is no next run."""
     with pytest.raises(ApiError) as refused:
         ann.put("p1", {**PRODUCT, "cron": days})
     assert refused.value.status == 400

@@ -1,8 +1,9 @@
-"""The fifth document: durable jobs with retries, recurring ones, retention, and who looks at night.
+"""The fifth document: durable jobs with retries, recurring ones, retention, and the night's
+operator.
 
-Its reader has tables of jobs, attempts, events, recurring jobs, workers and locks, and asks what
-became of each. Each test is a section of that document, done on the running product, over HTTP and
-at the operator's terminal.
+Its reader has tables of jobs, attempts, events, recurring jobs, workers and locks, and asks for the
+counterpart of each. Each test is a section of that document, done on the running product, over HTTP
+and at the operator's terminal.
 """
 
 import json
@@ -78,7 +79,7 @@ Terminal = Callable[..., tuple[int, str]]
 def terminal(
     running: Product, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Terminal:
-    """An operator's: the exit code of a command, and what it printed."""
+    """Return an operator's terminal: it gives the exit code and the output of a command."""
     monkeypatch.setenv("DUETICK_URL", running.stack.server.url)
     monkeypatch.setenv("DUETICK_OPERATOR", running.stack.operator)
     monkeypatch.delenv("DUETICK_TOKEN", raising=False)
@@ -223,7 +224,7 @@ def test_j07_a_lock_is_one_owners_until_it_ends(running: Product) -> None:
 def test_j10_retention_takes_what_has_ended_and_nothing_that_is_active(
     running: Product, ann: Client
 ) -> None:
-    """Retention: bounded batches of what has ended; what waits stays, however old."""
+    """Retention: ended occurrences leave in bounded batches. A waiting one stays at any age."""
     done = ann.enqueue(CHARGE).body["id"]
     waits = ann.enqueue({**CHARGE, "at": "2027-11-01T00:00:00Z"}).body["id"]
     running.tick()

@@ -1,4 +1,4 @@
-"""The second document: schedules that users and agents make at run time, and what fires them.
+"""The second document: schedules that users and agents make at run time, and their scheduler.
 
 Its reader has a flow with actions, users who subscribe, an agent who follows up, and a scheduler
 outside. Each test is a section of that document, done on the running product, over HTTP.
@@ -70,7 +70,7 @@ def app(monkeypatch: pytest.MonkeyPatch) -> Reminders:
 
 @pytest.fixture
 def running(app: Reminders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Product]:
-    """The product with those flows, half an hour before nine."""
+    """Yield the product with those flows, half an hour before nine."""
     del app
     with product(f"sqlite:///{tmp_path}/app.db", Clock(NINE - 1_800_000), monkeypatch) as made:
         yield made
@@ -84,7 +84,7 @@ def ann(running: Product) -> Client:
 def post(
     running: Product, schedule_id: str, flow: str = "reminders", body: Json = None, **sent: str
 ) -> tuple[int, dict[str, Json]]:
-    """The call of an outside scheduler, with the shared secret unless it has another."""
+    """Make the call of an outside scheduler, with the shared secret unless it has another."""
     path = f"/api/flows/{flow}/schedules/{to_path(schedule_id)}/dispatch"
     return running.call("POST", path, body, sent.get("secret", running.stack.secret))
 

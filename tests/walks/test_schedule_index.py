@@ -36,13 +36,13 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Database:
 
 @pytest.fixture
 def store(database: Database) -> Iterator[Store]:
-    """With the tables, which were made out of band."""
+    """Yield a store whose tables were made out of band."""
     with closing(database.migrated()) as store:
         yield store
 
 
 def live(*, fresh: bool = False) -> tuple[str, ...]:
-    """The secret that the endpoint knows."""
+    """Return the secret that the endpoint knows."""
     del fresh
     return ("secret",)
 
@@ -88,7 +88,7 @@ def test_i01_the_interface_is_upsert_claim_and_remove(store: Store) -> None:
 
 
 def test_i09_another_application_writes_the_five_columns(database: Database) -> None:
-    """Schema setup: the table is the document's, and whoever wrote it goes on."""
+    """Schema setup: the table is the document's, and its writer goes on."""
     database.theirs()
     with closing(database.migrated()) as store:
         database.run(PUT.format(f"('bob', 'k', '@hourly', 'Europe/Berlin', {NINE})"))
@@ -123,7 +123,7 @@ def test_i05_workers_that_tick_at_once_never_see_the_same_row(
 
 
 def test_i06_a_bad_cron_is_told_and_delays_no_other(database: Database, store: Store) -> None:
-    """The bad-cron skip path: a row that nobody can read is no longer in anyone's way."""
+    """The bad-cron skip path: an unreadable row is no longer in the way."""
     with pytest.raises(InvalidExpression, match="minute"):
         store.schedules.put(Schedule("ann", "bad", "75 9 * * *", "mail", "send"), now=NINE - 1)
     database.run(PUT.format(f"('ann', 'bad', 'every morning', NULL, {NINE - 1})"))
@@ -160,7 +160,7 @@ def test_i02_a_collection_of_schedules_keeps_its_rows(store: Store) -> None:
 
 
 def test_t03_one_post_for_each_due_row_and_none_again_after_a_failure(store: Store) -> None:
-    """At-most-once contract: begin, POST, settle. What failed is told, and is not repeated."""
+    """At-most-once contract: begin, POST, settle. A failure is told, and not repeated."""
     for user in ("ann", "bob"):
         store.index.upsert(row(user))
     posted: list[str] = []

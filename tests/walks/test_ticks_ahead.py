@@ -1,7 +1,7 @@
 """The fourth document: cron on many workers, with ticks made ahead, failover and a backfill.
 
 Its reader has several workers, a Postgres, 10,000 workspaces, and jobs that each worker sends
-today. Each test is a section of that document. A worker is a process that ticks; here it is a
+today. Each test is a section of that document. A worker is a process that ticks. Here it is a
 thread, or a claim whose owner is gone.
 """
 
@@ -45,7 +45,9 @@ def store(database: Database) -> Iterator[Store]:
 
 
 def ten_thousand() -> Iterator[tuple[str, str, int]]:
-    """The document's mix, evenly over their periods: 1,000 hourly, 5,000 daily, 4,000 weekly."""
+    """Yield the document's mix, evenly over their periods: 1,000 hourly, 5,000 daily, 4,000
+    weekly.
+    """
     for name, count, minutes in (("h", 1_000, 60), ("d", 5_000, 1_440), ("w", 4_000, 10_080)):
         for number in range(count):
             minute = number * minutes // count
@@ -111,7 +113,9 @@ def test_t06_workers_at_once_send_one_message_for_each_interval(store: Store) ->
 
 
 def test_l05_each_worker_declares_its_schedules_at_its_start_and_one_stands(store: Store) -> None:
-    """Integration: what each node's `schedule()` did is a declaration; five starts make one."""
+    """Integration: a declaration takes the place of each node's `schedule()`; five starts make one
+    schedule.
+    """
     jobs = Flow("jobs")
     jobs.action("check")(lambda _given, _ctx: None)
     jobs.schedule("memo-batch-check", cron="*/5 * * * *", action="check")
@@ -144,7 +148,7 @@ def test_c05_thirty_seconds_are_an_interval_where_ticks_look_ahead(tmp_path: Pat
 
 
 def test_t05_a_worker_that_dies_leaves_its_leases_to_the_others(store: Store) -> None:
-    """Failure handling: the lease ends, and whoever ticks next delivers, each once."""
+    """Failure handling: the lease ends, and the next tick delivers each once."""
     for workspace in ("a", "b", "c"):
         schedule = Schedule(workspace, "report", "0 9 * * *", "jobs", "check")
         store.schedules.put(schedule, now=NINE - MINUTE)
@@ -163,7 +167,9 @@ def test_t05_a_worker_that_dies_leaves_its_leases_to_the_others(store: Store) ->
 def test_t07_when_all_workers_were_down_each_schedule_says_what_is_made_good(
     database: Database, misfire: str, fires: list[int]
 ) -> None:
-    """Future enhancements, backfill: on the way back, nothing, the newest, or what was missed."""
+    """Future enhancements, backfill: afterwards nothing fires, or the newest time, or all missed
+    times.
+    """
     jobs, ran = Flow("jobs"), list[int]()
     jobs.action("check")(lambda _given, ctx: ran.append(ctx.nominal_at - NINE))
     with Stage(jobs, clock=FakeClock(NINE), store=database.address) as stage:
@@ -180,7 +186,9 @@ def test_t07_when_all_workers_were_down_each_schedule_says_what_is_made_good(
 
 
 def test_j09_an_operator_backfills_an_outage_of_days(running: Product) -> None:
-    """Future enhancements, backfill: at a chosen pace, beside what comes due meanwhile."""
+    """Future enhancements, backfill: it goes on at a chosen pace, beside the times that come
+    due.
+    """
     ann, operator = running.client("ann"), running.operator("ann")
     hourly: dict[str, Json] = {"cron": "0 * * * *", "flow": "reminders", "action": "remind"}
     ann.put("hourly", {**hourly, "input": {"text": "hello"}, "policies": {"misfire": "skip"}})

@@ -24,8 +24,10 @@ expect_soon.set_options(timeout=8_000)
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """One Chromium. It goes with the last page: while it is there, the main thread has a loop that
-    runs, in which no other test's coroutine would.
+    """Yield one Chromium, which goes with the last page.
+
+    While it is there, the main thread has a running loop, in which no other test's coroutine could
+    run.
     """
     program = chromium()
     with sync_playwright() as playwright:
@@ -73,7 +75,7 @@ def running(
 
 @pytest.fixture
 def context(browser: Browser) -> Iterator[BrowserContext]:
-    """A profile of its own."""
+    """Yield a profile of its own."""
     made = browser.new_context(viewport=WIDE, locale="en-GB", timezone_id="Europe/Berlin")
     yield made
     made.close()
@@ -81,7 +83,7 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 
 @pytest.fixture
 def watched(context: BrowserContext, running: Product) -> Iterator[Watched]:
-    """A page on the product's clock. Whatever goes wrong in it fails the test."""
+    """Yield a page on the product's clock. Any flaw of the page fails the test."""
     page = context.new_page()
     page.clock.install(time=running.clock.now / 1_000)
     seen = Watched(page)

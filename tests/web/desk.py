@@ -10,7 +10,7 @@ from tests.web.seeding import operators
 
 
 class Desk:
-    """The console of a running product, and whoever sits there."""
+    """The console of a running product, and its operator."""
 
     def __init__(self, page: Page, running: Product) -> None:
         self.page = page
@@ -38,7 +38,7 @@ class Desk:
         fields: Mapping[str, str] | None = None,
         within: Locator | None = None,
     ) -> None:
-        """Press a button, fill its dialog in, read what it will touch, and confirm."""
+        """Press a button, fill in its dialog, read the names that it will touch, and confirm."""
         self.press(name, within)
         dialog = self.page.get_by_role("dialog")
         for label, value in (fields or {}).items():
@@ -50,7 +50,7 @@ class Desk:
         expect(dialog).to_be_hidden()
 
     def recorded(self, verb: str, why: str) -> None:
-        """An operation of that name was recorded as done, with the reason."""
+        """Expect that an operation of that name was recorded as done, with the reason."""
         found = [(one["verb"], one["why"], one["outcome"]) for one in self._operations()]
         assert (verb, why, "done") in found, found[:5]
 

@@ -14,7 +14,7 @@ LARGEST: Final = 120_000
 
 
 def picture(page: Page, name: str, folder: Path) -> None:
-    """Take a picture of what is seen now. It has to be small enough for the tree."""
+    """Take a picture of the page as it is now. The picture has to be small enough for the tree."""
     place = SHOWN if os.environ.get("DUETICK_PICTURES") == "1" else folder
     place.mkdir(exist_ok=True)
     taken = page.screenshot(path=place / f"{name}.png", animations="disabled", caret="hide")

@@ -1,4 +1,4 @@
-"""A week of a real store, in which every state and most reasons are found."""
+"""A week of a real store, with every state and most reasons."""
 
 from typing import Final
 
@@ -25,13 +25,13 @@ BERLIN: Final = "Europe/Berlin"
 
 
 def order(cron: str, fails: str = "", **more: Json) -> Fields:
-    """A schedule of the flow of mails."""
+    """Return a schedule of the flow of mails."""
     wanted: Fields = {"fails": fails} if fails else {"topic": "news"}
     return {"cron": cron, "flow": "mailing", "action": "send", "input": wanted, **more}
 
 
 def operators(running: Product, why: str = "") -> Operators:
-    """The operators' view of everything."""
+    """Return the operators' view of everything."""
     return Operators(running.stack.server.url, token=running.stack.operator, why=why)
 
 

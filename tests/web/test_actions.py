@@ -1,4 +1,4 @@
-"""Each action of an operator in the console: it says what it will touch, and it is recorded."""
+"""Each action of an operator in the console: it names what it will touch, and it is recorded."""
 
 import json
 import re
@@ -24,7 +24,7 @@ def desk(console: Page, running: Product) -> Desk:
 
 
 def record(running: Product, user: str, key: str) -> Record:
-    """A schedule as it is stored."""
+    """Return a schedule as it is stored."""
     found = running.store.schedules.get(user, key)
     assert found
     return found
@@ -197,7 +197,7 @@ def test_one_occurrence_is_retried_cancelled_and_deleted(desk: Desk) -> None:
 
 
 def first(desk: Desk) -> Locator:
-    """The first line of a list."""
+    """Return the first line of a list."""
     return desk.main.locator("tbody tr").first
 
 

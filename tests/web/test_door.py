@@ -1,4 +1,4 @@
-"""V-01: who gets into the pages on this machine, and what a page may do."""
+"""V-01: the door of the pages on this machine, and the rights of a page."""
 
 import json
 import re
@@ -36,7 +36,7 @@ def local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Product]:
 def knock(
     local: Product, method: str, path: str, headers: Mapping[str, str] | None = None, body: str = ""
 ) -> tuple[HTTPResponse, bytes]:
-    """The answer to a request, as any program of this machine may send it."""
+    """Return the answer to a request, as any program of this machine may send it."""
     connection = HTTPConnection(urlsplit(local.stack.server.url).netloc, timeout=60)
     connection.request(method, path, body or None, dict(headers or {}))
     answer = connection.getresponse()
@@ -53,14 +53,14 @@ def hand_in(local: Product, link: str, page: str = CONSOLE) -> tuple[int, dict[s
 
 
 def token(local: Product) -> dict[str, str]:
-    """The header that a page sends."""
+    """Return the header that a page sends."""
     status, told = hand_in(local, local.stack.console)
     assert status == 200
     return {PROOF: told["token"]}
 
 
 def refused(answer: tuple[HTTPResponse, bytes]) -> tuple[int, str]:
-    """The status and the code of a refusal."""
+    """Return the status and the code of a refusal."""
     return answer[0].status, json.loads(answer[1])["error"]
 
 

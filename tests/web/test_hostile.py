@@ -25,7 +25,7 @@ def desk(console: Page, running: Product) -> Desk:
 
 
 def made_of(page: Page) -> list[str]:
-    """The elements of a page that no text of ours makes."""
+    """Return the elements of a page that no text of ours makes."""
     return list(
         page.evaluate(
             "[...document.querySelectorAll('main img, main script, main iframe, main object, main "
@@ -82,7 +82,7 @@ def test_v01_a_dialog_shows_hostile_texts_as_texts(desk: Desk) -> None:
 
 
 def test_v01_markup_from_a_text_is_impossible_in_the_page(console: Page, watched: Watched) -> None:
-    """Whatever somebody writes into the console later: the browser itself refuses it."""
+    """The browser itself refuses it, even if later code of the console tries."""
     tried = console.evaluate(
         "() => { try { document.body.innerHTML = '<img src=x>'; return 'done' } "
         "catch (problem) { return problem.name } }"
@@ -99,7 +99,7 @@ def test_v01_markup_from_a_text_is_impossible_in_the_page(console: Page, watched
 
 
 class Foreign(http.server.BaseHTTPRequestHandler):
-    """A page of somebody else, on this machine too."""
+    """Another's page, on this machine too."""
 
     def do_GET(self) -> None:
         body = b"<!doctype html><title>foreign</title><body></body>"

@@ -24,7 +24,7 @@ class Form:
         self.preview = self.element.get_by_role("region", name="What this means")
 
     def choose(self, kind: str) -> None:
-        """Choose how it repeats."""
+        """Choose the kind of repetition."""
         self.element.get_by_label("Repeats").select_option(kind)
         self.wait()
 
@@ -38,11 +38,11 @@ class Form:
         self.wait()
 
     def wait(self) -> None:
-        """Let the time pass after which the preview is asked for."""
+        """Let the time pass after which the picker asks for the preview."""
         self.page.clock.run_for(SOON)
 
     def says(self, words: str) -> None:
-        """The preview says it."""
+        """Expect that the preview says it."""
         expect(self.preview).to_contain_text(words)
 
     def save(self) -> None:
@@ -61,7 +61,7 @@ class Form:
 
 @pytest.fixture
 def you(running: Product) -> Client:
-    """The user whose page it is."""
+    """Return the user of the page."""
     return running.client("you")
 
 

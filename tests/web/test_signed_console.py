@@ -1,4 +1,4 @@
-"""The console of a deployed stack: each call is signed, and nothing else passes, in or out."""
+"""The console of a deployed stack: each call is signed, and nothing else passes in or out."""
 
 import json
 import socket
@@ -118,7 +118,7 @@ class Browser:
     def ask(
         self, method: str, path: str, headers: dict[str, str] | None = None, body: str = ""
     ) -> tuple[int, dict[str, str], dict[str, str]]:
-        """The status, the headers and the JSON of an answer."""
+        """Return the status, the headers and the JSON of an answer."""
         with closing(HTTPConnection("127.0.0.1", self._port, timeout=60)) as connection:
             given = {PROOF: self.token, **(headers or {})}
             connection.request(method, path, body or None, given)

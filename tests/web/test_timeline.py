@@ -21,7 +21,7 @@ def desk(console: Page, running: Product) -> Desk:
 
 
 def slider(desk: Desk) -> Locator:
-    """The timeline."""
+    """Return the timeline."""
     return desk.main.get_by_role("slider")
 
 
@@ -31,7 +31,7 @@ def legend(desk: Desk) -> list[str]:
 
 
 def chosen(desk: Desk) -> str:
-    """The time that the address names."""
+    """Return the time that the address names."""
     found = re.search(r"[?&]at=([^&]+)", desk.page.url)
     return found[1].replace("%3A", ":") if found else ""
 

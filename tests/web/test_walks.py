@@ -122,13 +122,13 @@ def test_an_operators_day(console: Page, running: Product, tmp_path: Path) -> No
 
 @pytest.fixture
 def flows_of_mails(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    """A user's day is one of the example flow; an operator's needs what fails."""
+    """Give a user's day the example flows, and an operator's the flows that fail."""
     users = request.node.name == "test_a_users_day"
     monkeypatch.setenv("DUETICK_FLOWS", "flows" if users else "tests.web.mailing")
 
 
 def test_a_users_day(page: Page, running: Product, tmp_path: Path) -> None:
-    """On the page that `make run` has, a schedule is made in a form, fires, is looked at, changed,
+    """On the page of `make run`, a schedule is made in a form, fires, and is looked at, changed,
     paused, resumed and deleted.
     """
     page.set_viewport_size({"width": 720, "height": 760})

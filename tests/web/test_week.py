@@ -1,4 +1,4 @@
-"""The week by minute: what ticks delivered, what is due, what a schedule would add."""
+"""The week by minute: the delivered, the due, and those that a schedule would add."""
 
 import re
 
@@ -31,7 +31,7 @@ def ask(desk: Desk, fields: dict[str, str]) -> Locator:
 
 
 def wrong(form: Locator, label: str) -> Locator:
-    """The text beside a field that says what is wrong with it."""
+    """Return the text beside a field that says what is wrong with it."""
     field = form.get_by_label(label, exact=True)
     expect(field).to_have_attribute("aria-invalid", "true")
     return form.locator(f"#{field.get_attribute('aria-describedby')}")

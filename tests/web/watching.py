@@ -1,4 +1,4 @@
-"""The things that a page must never do: run what somebody wrote, break its policy, fail."""
+"""The things that a page must never do: run a foreign text, break its policy, fail."""
 
 from dataclasses import dataclass, field
 from functools import cache
@@ -14,8 +14,9 @@ WCAG: Final = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-pra
 
 @dataclass
 class Watched:
-    """A page, and what its console said. A refusal of the API is no flaw of the page: what it shows
-    then is a test's own matter.
+    """A page, and the lines of its console.
+
+    A refusal of the API is no flaw of the page: each test judges what the page shows then.
     """
 
     page: Page
@@ -62,5 +63,5 @@ def inaccessible(page: Page) -> list[str]:
 
 
 def overflow(page: Page) -> int:
-    """By how many pixels the page is wider than its window."""
+    """Return the pixels by which the page is wider than its window."""
     return int(page.evaluate("document.documentElement.scrollWidth - window.innerWidth"))

@@ -57,8 +57,8 @@ WHY_SAFE: Final = "".join(map(chr, range(32, 127))).replace("%", "")
 class ApiError(DuetickError):
     """A refusal of the API: `status` and `code` say why, and the message says what to do.
 
-    `problems` lists everything that is wrong with the request, each with its field. `retry_after`
-    are the seconds after which the same call may succeed, if the API says so.
+    `problems` lists everything that is wrong with the request, each with its field. If the API
+    names the seconds after which the same call may succeed, `retry_after` has them.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Reply(Generic[Body]):
 
     @property
     def etag(self) -> str:
-        """The value for `if_match`: then a change fails if the schedule was changed meanwhile."""
+        """The value for `if_match`: a change then fails if another has changed the schedule."""
         return self.headers.get("etag", "")
 
     @property
@@ -167,7 +167,7 @@ class Client:
         after: str | None = None,
         limit: int = 10,
     ) -> PreviewView:
-        """Return what an expression means, before anything is saved."""
+        """Return the meaning of an expression before anything is saved."""
         given: Fields = {"timezone": timezone, "after": after}
         given |= {"policies": None if policies is None else {**policies}}
         named: Fields = {"cron": cron if isinstance(cron, str) else {**cron}, "limit": limit}
@@ -176,9 +176,9 @@ class Client:
         return answer.body
 
     def forecast(self, asked: Mapping[str, Json] | None = None) -> ForecastView:
-        """Return how many occurrences are due in each minute ahead, read to the end.
+        """Return the number of occurrences due in each minute ahead, read to the end.
 
-        `asked` has what the body of the route has: `from`, `to`, `flow`, `schedule`, `most`, ….
+        `asked` has the fields of the route's body: `from`, `to`, `flow`, `schedule`, `most`, ….
         """
         *_, whole = self.forecast_parts(asked)
         return whole
@@ -238,7 +238,7 @@ class Client:
         self, schedules: Sequence[Mapping[str, Json]], *, dry_run: bool = False
     ) -> PutViews:
         """Create or replace up to 500 schedules, each with its `key`, and perhaps the version that
-        it replaces (`ifVersion`; 0: none). Each is answered by itself, in order.
+        it replaces (`ifVersion`; 0: none). Each has an answer of its own, in order.
         """
         body: Fields = {"schedules": [dict(one) for one in schedules]}
         answer: Reply[PutViews] = self.call("POST", f"{self._base}/batch{_dry(dry_run)}", body)
@@ -268,7 +268,9 @@ class Client:
         return answer.body
 
     def run(self, key: str, *, idempotency_key: str | None = None) -> RunView:
-        """Run a schedule now, besides its fire times. An idempotency key stands for one run."""
+        """Run a schedule now, in addition to its fire times. An idempotency key stands for one
+        run.
+        """
         path, once = f"{self._of(key)}/run", _once(idempotency_key)
         answer: Reply[RunView] = self.call("POST", path, None, once)
         return answer.body
@@ -288,7 +290,7 @@ class Client:
     def jobs(
         self, *, limit: int = 100, state: str | None = None, flow: str | None = None
     ) -> Iterator[JobView]:
-        """Yield the jobs by id, page by page: those in a state, such as `pending`, or of a flow."""
+        """Yield the jobs by id, page by page: in a state, such as `pending`, or of a flow."""
         return self.pages(self._jobs, "jobs", limit, {"state": state, "flow": flow})
 
     def job(self, name: str) -> JobView:
@@ -335,7 +337,9 @@ class Client:
         return self.pages(f"{self._of(key)}/history", "history", limit, filters)
 
     def explain(self, key: str, *, at: str | None = None) -> ExplanationView:
-        """Return why the schedule fired at a time, did not, or whether it will; now by default."""
+        """Return why the schedule fired at a time or did not, or if it will fire; now by
+        default.
+        """
         asked = "" if at is None else f"?{urlencode({'at': at})}"
         answer: Reply[ExplanationView] = self.call("GET", f"{self._of(key)}/explain{asked}")
         return answer.body
@@ -370,7 +374,7 @@ class Client:
         return answer.body
 
     def backfill(self, name: str) -> BackfillView:
-        """Return a backfill, and how far it is; for operators."""
+        """Return a backfill and its progress; for operators."""
         return self._backfill("GET", name)
 
     def stop_backfill(self, name: str) -> BackfillView:

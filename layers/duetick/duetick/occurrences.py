@@ -56,7 +56,7 @@ class OccurrencesClient:
         return self._change("POST", _path(name, of, "/cancel"))
 
     def delete(self, name: str, *, of: ScheduleName | None = None) -> ChangedOccurrence:
-        """Delete what an occurrence holds. It has ended, or never began."""
+        """Delete the content of an occurrence that has ended, or never began."""
         return self._change("DELETE", _path(name, of))
 
     def retry_many(

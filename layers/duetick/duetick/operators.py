@@ -93,14 +93,14 @@ class Operators:
         return OccurrencesClient(self.client)
 
     def overview(self) -> OverviewView:
-        """Return how much is due, late, running, waiting, dead, unreadable; the last ticks, the
-        pauses, the backfills, and how far the verification has come.
+        """Return the number of those that are due, late, running, waiting, dead, unreadable; the
+        last ticks, the pauses, the backfills, and the progress of the verification.
         """
         answer: Reply[OverviewView] = self.client.call("GET", "/api/overview")
         return answer.body
 
     def forecast(self, asked: Mapping[str, Json] | None = None) -> ForecastView:
-        """Return how many occurrences of all users are due in each minute ahead; `asked` is as in
+        """Return the number of occurrences of all users due in each minute ahead. `asked` is as in
         `Client.forecast`.
         """
         return self.client.forecast(asked)
@@ -151,14 +151,16 @@ class Operators:
     def operations(
         self, *, user: str | None = None, who: str | None = None, limit: int = 100
     ) -> Iterator[OperationView]:
-        """Yield what operators did, the newest first: all of them, those about a user, or those of
-        somebody whose name contains the text `who`.
+        """Yield the operations of operators, the newest first: all of them, those about a user, or
+        those whose operator has the text `who` in the name.
         """
         filters = {"user": user, "who": who}
         return self.client.pages("/api/operations", "operations", limit, filters)
 
     def pauses(self, *, since: str | None = None) -> GroupPausesView:
-        """Return the pauses of groups: those that stand, or ended after `since`, or this month."""
+        """Return the pauses of groups that stand, or that ended after `since`, else in the last
+        thirty days.
+        """
         query = "" if since is None else "?" + urlencode({"from": since})
         answer: Reply[GroupPausesView] = self.client.call("GET", f"{PAUSES}{query}")
         return answer.body
@@ -201,7 +203,9 @@ class Operators:
         return answer.body
 
     def limits(self) -> LimitsView:
-        """Return the limits of users, flows and actions that stand, and what runs under them."""
+        """Return the limits of users, flows and actions that stand, and the number that runs under
+        each.
+        """
         answer: Reply[LimitsView] = self.client.call("GET", LIMITS)
         return answer.body
 
@@ -214,8 +218,8 @@ class Operators:
         per: Per = "minute",
         note: str = "",
     ) -> LimitView:
-        """Limit `user:<id>`, `flow:<name>` or `action:<flow>/<action>`: so many at once, so many
-        begins in each minute, hour or day of the clock, or both.
+        """Limit `user:<id>`, `flow:<name>` or `action:<flow>/<action>`: the number that runs at
+        once, the number that begins in each minute, hour or day of the clock, or both.
         """
         bounds: Fields = {"parallel": parallel, "rate": rate, "per": per if rate else None}
         given = {name: value for name, value in bounds.items() if value is not None}

@@ -39,7 +39,7 @@ class StaticClient:
     def timeline(
         self, name: str, *, since: str | None = None, until: str | None = None
     ) -> TimelineView:
-        """Return a span of it in short, as `Client.timeline` does."""
+        """Return a span of the schedule in short, as `Client.timeline` does."""
         filters = {"from": since, "to": until}
         given = {field: value for field, value in filters.items() if value is not None}
         path = f"{self._of(name)}/timeline?{urlencode(given)}"
@@ -47,7 +47,9 @@ class StaticClient:
         return answer.body
 
     def explain(self, name: str, *, at: str | None = None) -> ExplanationView:
-        """Return why it fired at a time, did not, or whether it will; now by default."""
+        """Return why the schedule fired at a time or did not, or if it will fire; now by
+        default.
+        """
         asked = "" if at is None else f"?{urlencode({'at': at})}"
         answer: Reply[ExplanationView] = self._client.call(
             "GET", f"{self._of(name)}/explain{asked}"

@@ -4,9 +4,9 @@
 
 From a due schedule to recorded, leased work. Duetick starts from the schedules: it works out what
 is due and when it is due next, advances the index, and records and leases each occurrence. The
-peers have no schedules of this kind: their caller says what is due, so that a job is recorded by
-their own insert and then leased by their own fetch, a thousand at a time each, as Duetick's tick
-does. `lease alone` is what they need where the jobs exist already. Every commit is durable.
+peers have no schedules of this kind: their caller says what is due. Their own insert records a job,
+and their own fetch leases it, a thousand at a time each, as Duetick's tick does. `lease alone` is
+their time if the jobs exist already. Every commit is durable.
 """
 
 import argparse
@@ -56,7 +56,7 @@ def _install(place: Path) -> None:
 
 
 def node(script: str) -> Command:
-    """A script beside the packages: node looks for them where the script lies."""
+    """Return a script beside the packages: node looks for them there."""
     place = node_modules()
     shutil.copy(HERE / script, place)
     return [place / "node_modules" / ".bin" / "node", place / script]
@@ -74,7 +74,7 @@ PEERS: Mapping[str, Callable[[], Command]] = {
 
 
 def measure_peer(server: Postgres, command: Command, due: int, others: int, rounds: int) -> Rates:
-    """In a database of its own, which goes with it."""
+    """Measure a peer in a database of its own, and drop the database."""
     url = fresh_database(server)
     told = run([*command, str(due), str(others), str(rounds)], env=_environment(url))
     drop_database(server, url)
@@ -86,7 +86,7 @@ def measure_peer(server: Postgres, command: Command, due: int, others: int, roun
 
 
 def _environment(url: str) -> dict[str, str]:
-    """The address as libpq's variables, which all drivers read."""
+    """Return the address as libpq's variables, which all drivers read."""
     parts = urlsplit(url)
     query = parse_qs(parts.query)
     return os.environ | {
@@ -98,7 +98,7 @@ def _environment(url: str) -> dict[str, str]:
 
 
 def measure_ours(server: Postgres, due: int, others: int, rounds: int) -> dict[str, Rates]:
-    """Ours and the floor, turn and turn about."""
+    """Measure ours and the floor, in turns."""
     with table(server, due + others) as made:
         store = open_store(made.url)
         ways = {

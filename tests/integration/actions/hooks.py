@@ -1,4 +1,4 @@
-"""An HTTPS server that webhooks are sent to, and what it was sent."""
+"""An HTTPS server for webhooks, and the requests that it got."""
 
 import ssl
 import threading
@@ -22,7 +22,7 @@ SIGNING = "only for this test"
 
 @dataclass(slots=True)
 class Hooks:
-    """A server, what it was sent, and what it answers."""
+    """A server, its requests, and its answers."""
 
     port: int = 0
     certificate: Path = Path()
@@ -34,7 +34,7 @@ class Hooks:
     seen: list[tuple[str, dict[str, str], bytes]] = field(default_factory=list)
 
     def webhook(self, **more: object) -> Webhook:
-        """One that finds the server under its name."""
+        """Return a webhook that finds the server under its name."""
         network = Network(
             resolve=lambda _host, _port: [LOCALHOST],
             admits=lambda address: address == LOCALHOST,
@@ -51,7 +51,7 @@ def _replaced(made: Webhook, more: dict[str, Any]) -> Webhook:
 
 @contextmanager
 def serving(state: Hooks) -> Iterator[Hooks]:
-    """It answers what its fields say."""
+    """Serve webhooks. The fields of `state` decide the answers."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:

@@ -1,4 +1,4 @@
-"""Targets in AWS, against the emulated one: what is due arrives, and a repeat is dropped."""
+"""Targets in AWS, on the emulated one: a due message arrives, and a repeat is dropped."""
 
 import json
 from typing import Any, cast
@@ -22,21 +22,21 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def aws(emulated_aws: EmulatedAws, monkeypatch: pytest.MonkeyPatch) -> boto3.Session:
-    """A session whose calls go to the emulated AWS."""
+    """Return a session whose calls go to the emulated AWS."""
     session = emulated_aws.session()
     monkeypatch.setenv("AWS_ENDPOINT_URL", emulated_aws.endpoint)
     return session
 
 
 def sent_by(target: ActionFunction, text: str = "good morning") -> Fired:
-    """Fire a schedule whose action it is."""
+    """Fire a schedule whose action is the target."""
     flow = Flow("outside")
     flow.action("notify", target=target)
     return fire(flow, action="notify", input={"text": text})
 
 
 def queue_of_anyone(aws: boto3.Session, name: str) -> tuple[str, str]:
-    """The URL and the ARN of a queue that other services may send to."""
+    """Return the URL and the ARN of a queue that other services may send to."""
     sqs = aws.client("sqs")
     url = sqs.create_queue(QueueName=name)["QueueUrl"]
     attributes = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]
@@ -52,7 +52,7 @@ def queue_of_anyone(aws: boto3.Session, name: str) -> tuple[str, str]:
 
 
 def received(aws: boto3.Session, url: str) -> list[dict[str, Any]]:
-    """The bodies in a queue, once there are any; they are in it no more."""
+    """Take the bodies out of a queue, once there are any."""
     sqs = aws.client("sqs")
     for _ in range(PATIENCE // LONGEST_WAIT):
         answer = sqs.receive_message(
@@ -134,7 +134,7 @@ def handler(event, context):
 
 @pytest.fixture(scope="module")
 def told(emulated_aws: EmulatedAws) -> str:
-    """The queue to which a Lambda function called `due` passes on what it is invoked with."""
+    """Return the queue to which a Lambda function called `due` passes its events on."""
     url = emulated_aws.client("sqs").create_queue(QueueName="told")["QueueUrl"]
     may_send = {"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": "*"}
     emulated_aws.function("due", HANDLER, may_send, TOLD=url)
@@ -142,7 +142,7 @@ def told(emulated_aws: EmulatedAws) -> str:
 
 
 def told_of(aws: boto3.Session, url: str, text: str, count: int) -> list[dict[str, Any]]:
-    """The events of one input, among those of other tests that Lambda tries again."""
+    """Return the events of one input, without those of other tests that Lambda tries again."""
     found: list[dict[str, Any]] = []
     while len(found) < count and (events := received(aws, url)):
         found += [event for event in events if event["input"]["text"] == text]
@@ -169,7 +169,7 @@ def test_a_function_is_told_by_the_same_name_that_an_occurrence_comes_again(
 
 
 def test_a_function_that_fails_is_lambdas_to_try_again(aws: boto3.Session, told: str) -> None:
-    """The invocation is asynchronous: what the action promises is that Lambda has taken it."""
+    """The invocation is asynchronous: the action promises only that Lambda has taken it."""
     fired = sent_by(Function("due", lambda: aws.client("lambda")), "fail")
     assert (fired.state, fired.error) == ("succeeded", None)
     assert told_of(aws, told, "fail", 1)

@@ -27,7 +27,7 @@ OUTWARD = "93.184.215.14"
 
 
 def sent_by(webhook: Webhook, timeout: int = 25) -> Fired:
-    """Fire a schedule whose action it is."""
+    """Fire a schedule whose action is the webhook."""
     flow = Flow("outside")
     flow.action("notify", target=webhook)
     policies = Policies(timeout=timeout)
@@ -163,7 +163,7 @@ def test_what_was_cut_before_it_was_connected_sends_nothing(
 
 
 class CutAsItBegins(ssl.SSLSocket):
-    """TLS whose handshake begins when its connection has been cut."""
+    """TLS whose handshake begins after its connection has been cut."""
 
     def do_handshake(self, block: bool = False) -> None:
         select.select([self], [], [], 60)

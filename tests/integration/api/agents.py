@@ -96,14 +96,14 @@ class Agent:
         return found
 
     def do(self, tool: str, **arguments: object) -> Told:
-        """Call a tool that succeeds. Return what it tells programs."""
+        """Call a tool that succeeds. Return its structured answer."""
         result = self.call(tool, **arguments)
         assert not result["isError"], result
         found: Told = result["structuredContent"]
         return found
 
     def refused(self, tool: str, **arguments: object) -> Told:
-        """Call a tool that refuses. Return what it tells."""
+        """Call a tool that refuses. Return its refusal."""
         result = self.call(tool, **arguments)
         assert result["isError"], result
         found: Told = result["structuredContent"]
@@ -111,6 +111,6 @@ class Agent:
 
 
 def request(method: str, params: object = None, asked: object = 1) -> dict[str, object]:
-    """A request with an id."""
+    """Return a request with an id."""
     made: dict[str, object] = {"jsonrpc": "2.0", "id": asked, "method": method}
     return made if params is None else made | {"params": params}

@@ -41,7 +41,7 @@ def client(running: Product) -> Client:
 
 
 def known_by_a_function(running: Product) -> None:
-    """Users=lambda: the authorizer says a principal, and of bob in whatever else it says."""
+    """Users=lambda: the authorizer names a principal, and bob in all of its other fields."""
     users = running.stack.server.routes[0]
 
     def authorize(header: str) -> dict[str, Any] | None:

@@ -23,12 +23,14 @@ OPERATORS: Final = re.compile(r"DUETICK_|migrate|\bTurn |setting|transactional|D
 
 
 def told(answer: dict[str, Any]) -> Told:
-    """The fields and codes of an answer's problems."""
+    """Return the fields and codes of an answer's problems."""
     return sorted((each["field"], each["code"]) for each in answer["problems"])
 
 
 def check_told(answer: dict[str, Any]) -> None:
-    """Each problem is in the message, and none speaks of a field again, or to somebody else."""
+    """Check that the message has each problem, that each field has one, and that none is for
+    operators.
+    """
     fields = [each["field"] for each in answer["problems"]]
     assert sorted(set(fields)) == sorted(fields)
     for problem in answer["problems"]:
@@ -40,7 +42,7 @@ def check_told(answer: dict[str, Any]) -> None:
 
 
 def put(running: Product, change: Fields) -> dict[str, Any]:
-    """The refusal of a schedule with that change."""
+    """Return the refusal of a schedule with that change."""
     status, answer = running.call("PUT", PATH, HELLO | change)
     assert status in (400, 409)
     check_told(answer)

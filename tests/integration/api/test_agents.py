@@ -174,7 +174,7 @@ def test_a_list_is_refused_where_it_may_not_be(
 def test_a_list_whose_answers_are_too_large_is_not_done_to_its_end(
     alone: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Lambda could not return them; what was not done is said to be."""
+    """Lambda could not return the answers. The calls that were not done are named."""
     monkeypatch.setattr("duetick.api.agents.endpoint.LARGEST_REPLY", 100)
     put = {"cron": "@daily", "flow": "reminders", "action": "remind", "input": {"text": "x"}}
     calls = [
@@ -288,7 +288,7 @@ def test_a_request_that_says_its_version_needs_no_connection(agent: Agent) -> No
 def test_a_request_whose_headers_say_something_else_is_refused(
     agent: Agent, change: dict[str, str]
 ) -> None:
-    """Whoever stands between reads the headers, and would let another call through."""
+    """A machine on the way reads the headers, and would let another call through."""
     reply = agent.say("tools/call", {"name": "list_schedules"}, change)
     if VERSION in change:  # then it is a message of the first generation, with more in it
         assert reply.status == 200

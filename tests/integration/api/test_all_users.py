@@ -1,4 +1,4 @@
-"""J-07: what operators ask of all users, on each store."""
+"""J-07: operators' questions about all users, on each store."""
 
 from dataclasses import replace
 from typing import Any
@@ -21,7 +21,7 @@ BROKEN = IndexRow("bob", "broken", "75 * * * *", None, NINE)
 
 
 def ask(running: Product, path: str, method: str = "GET") -> dict[str, Any]:
-    """An operator's answer."""
+    """Return an operator's answer."""
     status, answer = running.call(method, path, token=running.stack.operator)
     assert status == 200, answer
     return dict(answer)
@@ -38,7 +38,7 @@ def counts(running: Product) -> dict[str, int]:
 
 
 def listed(running: Product, query: str = "") -> list[tuple[str, str, str]]:
-    """The schedules of all users, by pages of two."""
+    """Return the schedules of all users, by pages of two."""
     found: list[dict[str, Any]] = []
     cursor = ""
     while True:

@@ -21,14 +21,14 @@ SPAN = {"from": iso(NINE - 4 * DAY), "to": iso(NINE - DAY)}
 
 @pytest.fixture
 def operator(running: Product) -> Client:
-    """An operator, beside whose schedule of nine o'clock nothing has fired."""
+    """Return an operator with a schedule of nine o'clock. Nothing has fired yet."""
     client = running.operator("you")
     client.put("hello", HELLO)
     return client
 
 
 def ticks(running: Product, times: int) -> int:
-    """Let minutes pass; return how much was delivered."""
+    """Let minutes pass. Return the number of deliveries."""
     delivered = 0
     for _ in range(times):
         running.clock.now += MINUTE

@@ -1,4 +1,6 @@
-"""Before anything is saved: what an expression means, what a put would say, what there is."""
+"""Before anything is saved: the meaning of an expression, the answer of a put, the actions there
+are.
+"""
 
 import json
 

@@ -23,7 +23,7 @@ class Terminal:
         self._printed = printed
 
     def run(self, *arguments: str, token: str | None = None) -> tuple[int, str, str]:
-        """The exit code, and what was printed."""
+        """Run the command. Return its exit code and its output."""
         self._printed.readouterr()
         known = ["--url", self._running.stack.server.url, "--token"]
         given = self._running.stack.token if token is None else token
@@ -32,7 +32,7 @@ class Terminal:
         return code, printed.out, printed.err
 
     def lines(self, *arguments: str) -> list[dict[str, object]]:
-        """Return the answer of a command that succeeds: one document, which may be a list."""
+        """Return the answer of a command that succeeds, as a list of documents."""
         shown = () if arguments[0] == "delete" else ("--json",)
         code, out, err = self.run(*arguments, *shown)
         assert code == 0, err

@@ -1,4 +1,4 @@
-"""ETags, and what is refused where another was faster."""
+"""ETags, and the refusals of changes if another was faster."""
 
 import pytest
 from duetick.client import ApiError, Client

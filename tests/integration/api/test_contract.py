@@ -67,7 +67,9 @@ def test_no_answer_is_outside_the_document_on_any_store(
 
 
 def keeps_to_the_document(case: schemathesis.Case[Any], product: Product) -> None:
-    """Send it, as whom its route is for, where there is a schedule to meet."""
+    """Send the case as a caller of its route, while there is a schedule for it. Check the
+    answer.
+    """
     product.store.schedules.put(MET, now=product.clock())
     operator = not case.path.startswith(("/api/schedules", "/api/actions"))
     token = product.stack.operator if operator else product.stack.token_of("ann")

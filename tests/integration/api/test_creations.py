@@ -25,7 +25,7 @@ def nothing(_client: Client, _key: str) -> None:
 
 
 def patched(client: Client, key: str) -> None:
-    """Another cron."""
+    """Change the cron of a schedule."""
     client.change(key, {"cron": "0 8 * * *"})
 
 

@@ -1,4 +1,4 @@
-"""G-05: a day map as JSON, wherever a cron is taken; a form learns which day is wrong."""
+"""G-05: a day map as JSON, everywhere that a cron is taken; a form learns the day that is wrong."""
 
 import json
 
@@ -20,7 +20,7 @@ FIELDS = ["/cron/mon", "/cron/moonday", "/cron/thu"]
 
 
 def fields_of(problem: ApiError) -> list[str]:
-    """The fields that a refusal names."""
+    """Return the fields that a refusal names."""
     return [one["field"] for one in problem.problems]
 
 

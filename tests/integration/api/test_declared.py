@@ -1,4 +1,6 @@
-"""The API shows what an action declares, gives it to schedules, and refuses what it fixes."""
+"""The API shows an action's declared policies, gives them to schedules, and refuses to change fixed
+ones.
+"""
 
 import json
 
@@ -20,7 +22,7 @@ def nothing(_given: object, _ctx: Context) -> None:
 
 @pytest.fixture
 def shop(running: Product, monkeypatch: pytest.MonkeyPatch) -> Client:
-    """A user of a deployment whose actions declare something."""
+    """Return a user of a deployment whose actions declare policies."""
     flow = Flow("shop")
     flow.action("pay", transactional=True)(nothing)
     flow.action("audit", users=False)(nothing)

@@ -25,7 +25,7 @@ def terminal(running: Product, capsys: pytest.CaptureFixture[str]) -> Terminal:
 
 @pytest.fixture
 def fired(running: Product, client: Client) -> Product:
-    """A product in which one schedule fired for good, and one goes on."""
+    """Return a product in which one schedule fired for good, and one goes on."""
     client.put("once", ONCE)
     client.put("daily", HELLO)
     running.clock.now = NINE
@@ -184,7 +184,7 @@ def test_l01_the_command_puts_what_is_to_be_deleted_then(terminal: Terminal) -> 
 def test_l01_what_is_done_can_be_put_again_and_changed_otherwise(
     fired: Product, client: Client
 ) -> None:
-    """Only what would make it fire needs a time to come."""
+    """Only a change that would make the schedule fire needs a time to come."""
     assert client.put("once", ONCE).body["state"] == "done"
     kept: Fields = {"labels": {"team": "garden"}, "policies": {"afterCompletion": "delete"}}
     changed = client.change("once", kept).body

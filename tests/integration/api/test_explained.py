@@ -13,7 +13,7 @@ CARD: Fields = {"cron": "0 9 * * *", "flow": "reminders", "action": "pay"}
 
 
 def declined(_given: object, _ctx: Context) -> None:
-    """Raises what nobody chose, and tells the user something else."""
+    """Raise an error that nobody chose, and tell the user another one."""
     raise ActionFailed("Your card was declined.") from TimeoutError("stripe:4242")
 
 

@@ -1,4 +1,4 @@
-"""A failure hook over the API: what is refused at its field, and what the history shows of it."""
+"""A failure hook over the API: the refusals at its field, and its entries in the history."""
 
 import pytest
 from duetick import ActionFailed, Context, FailureInput, Flow
@@ -15,7 +15,7 @@ TOLD: Fields = SEND | {"policies": {"onFailure": "tell"}}
 
 
 def shop(monkeypatch: pytest.MonkeyPatch) -> list[FailureInput]:
-    """Deploy an action that fails. Return what its hooks are told."""
+    """Deploy an action that fails. Return the inputs of its hooks."""
     flow, told = Flow("shop"), list[FailureInput]()
 
     @flow.action("send")
@@ -43,7 +43,7 @@ def fire(product: Product) -> None:
 
 
 def history(client: Client, key: str = "mail") -> list[OccurrenceView]:
-    """The history of a schedule, hook first."""
+    """Return the history of a schedule, hook first."""
     return sorted(client.history(key), key=lambda one: str(one["origin"]))
 
 

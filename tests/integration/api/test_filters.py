@@ -13,7 +13,7 @@ DIGEST: Json = {"topic": "news", "email": "a@example.org"}
 
 
 def keys(found: object) -> list[str]:
-    """The keys of what a list yields."""
+    """Return the keys of the schedules of a list."""
     assert hasattr(found, "__iter__")
     return [one["key"] for one in found]
 

@@ -1,4 +1,6 @@
-"""A forecast over the API and by the command: whose, of what, and where it is too much."""
+"""A forecast over the API and by the command: its users, its schedules, and windows with too
+much.
+"""
 
 import json
 from collections.abc import Callable, Mapping
@@ -29,7 +31,7 @@ def office(running: Product) -> Operators:
 
 
 def due(found: Mapping[str, Any], name: str = "due") -> dict[int, int]:
-    """The minutes in which anything is due."""
+    """Return the minutes in which anything is due, with the numbers."""
     return {minute: number for minute, number in enumerate(found[name]) if number}
 
 

@@ -21,7 +21,7 @@ def pauses(running: Product) -> Operators:
 
 
 def pass_minutes(running: Product, minutes: int) -> int:
-    """Let a tick come in each minute; return how many occurrences were delivered."""
+    """Let a tick come in each minute. Return the number of deliveries."""
     delivered = 0
     for _ in range(minutes):
         running.clock.now += MINUTE

@@ -16,7 +16,7 @@ JOB: Fields = {"flow": "reminders", "action": "remind", "input": {"text": "good 
 
 
 def at(moment: int) -> str:
-    """An instant as the API writes it."""
+    """Return an instant as the API writes it."""
     return datetime.fromtimestamp(moment / 1_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

@@ -21,7 +21,7 @@ class Terminal:
         self._printed = printed
 
     def run(self, *arguments: str) -> tuple[int, str, str]:
-        """The exit code, and what was printed."""
+        """Run the command. Return its exit code and its output."""
         self._printed.readouterr()
         known = ["--url", self._running.stack.server.url, "--token", self._running.stack.token]
         code = main(["jobs", *known, *arguments])
@@ -29,13 +29,13 @@ class Terminal:
         return code, printed.out, printed.err
 
     def ask(self, *arguments: str) -> object:
-        """The document that a command prints which succeeds."""
+        """Return the document that a successful command prints."""
         code, out, err = self.run(*arguments, "--json")
         assert code == 0, err
         return json.loads(out)
 
     def one(self, *arguments: str) -> dict[str, object]:
-        """The object of that document."""
+        """Return the object of that document."""
         found = self.ask(*arguments)
         assert isinstance(found, dict)
         return found

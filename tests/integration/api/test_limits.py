@@ -25,7 +25,7 @@ def office(running: Product) -> Operators:
 
 
 def runs(running: Product, client: Client, key: str = "long") -> Occurrence:
-    """Let one be due now and begin, in a process of its own that takes its time."""
+    """Let one be due now and begin, as in a process that has not ended it. Return it."""
     client.put(key, EACH_MINUTE)
     running.clock.now += MINUTE
     (one,) = running.store.index.claim_due(running.clock.now)
@@ -189,7 +189,7 @@ def test_j07_a_misspelled_flow_is_told(
     arguments: list[str],
     unknown: str,
 ) -> None:
-    """At night nobody sees otherwise that nothing is held; a flow that is gone may be meant."""
+    """Otherwise nobody sees at night that nothing is held. A flow that is gone may be meant."""
     monkeypatch.setenv("DUETICK_URL", running.stack.server.url)
     monkeypatch.setenv("DUETICK_OPERATOR", running.stack.operator)
     assert main(arguments) == 0

@@ -1,4 +1,4 @@
-"""A method that a route does not take is refused, and Allow says which it does."""
+"""A method that a route does not take is refused, and Allow names those that it takes."""
 
 import json
 import re

@@ -27,7 +27,7 @@ WHO = "arn:aws:iam::000000000000:user/local"
 
 
 def occurrences(running: Product, why: str = "") -> OccurrencesClient:
-    """The operators' client of the product."""
+    """Return the operators' client of the product."""
     return Operators(running.stack.server.url, token=running.stack.operator, why=why).occurrences
 
 
@@ -43,7 +43,7 @@ def dead(running: Product, *users: str) -> list[str]:
 
 
 def refusal(call: Callable[..., object], *arguments: object, **fields: object) -> tuple[int, str]:
-    """The status and the code of a refusal."""
+    """Return the status and the code of a refusal."""
     with pytest.raises(ApiError) as problem:
         call(*arguments, **fields)
     return problem.value.status, problem.value.code
@@ -195,7 +195,7 @@ class Command:
         self._printed = printed
 
     def run(self, *arguments: str) -> tuple[int, str, str]:
-        """The exit code, and what was printed."""
+        """Run the command. Return its exit code and its output."""
         self._printed.readouterr()
         try:
             code = main(["occurrences", "--url", self._url, *arguments])

@@ -1,4 +1,4 @@
-"""O-01: what operators do is recorded, and can be read back."""
+"""O-01: the operations of operators are recorded, and can be read back."""
 
 from urllib.parse import quote
 
@@ -15,7 +15,7 @@ PATH = "/api/users/ann/schedules/k"
 
 
 def do(running: Product, method: str, path: str, body: object = None, why: str = "") -> int:
-    """The status of an operator's call, a second after the one before."""
+    """Make an operator's call a second after the one before. Return its status."""
     running.clock.now += 1_000
     headers = {"Duetick-Why": why} if why else {}
     return running.call(method, path, body, running.stack.operator, headers)[0]
@@ -96,7 +96,7 @@ def test_o01_a_pause_of_a_user_is_about_the_user(running: Product) -> None:
 
 
 def test_o01_the_record_says_which_occurrences_and_how_much(running: Product) -> None:
-    """Without it nobody can tell afterwards what a delete of many has deleted."""
+    """Without that, nobody could tell afterwards which occurrences a delete of many has deleted."""
     calls: list[tuple[str, str, dict[str, object]]] = [
         ("POST", "all-occurrences/delete", {"user": "ann", "state": "dead", "label": "password=x"}),
         ("POST", "all-occurrences/cancel", {"flow": "mail", "from": "2026-12-01T09:00:00Z"}),
@@ -129,7 +129,7 @@ def test_o01_the_record_says_which_occurrences_and_how_much(running: Product) ->
 
 
 def test_o01_what_is_done_to_an_occurrence_is_about_its_user(running: Product) -> None:
-    """Else the reason, which may tell of the user, outlives an erasure."""
+    """Otherwise the reason, which may tell of the user, would outlive an erasure."""
     running.client("ann").put("k", HELLO)
     running.client("ann").run("k")
     (ran,) = [one["id"] for one in running.client("ann").history("k")]

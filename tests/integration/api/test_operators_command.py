@@ -33,7 +33,7 @@ SHOWN = re.findall(r"```sh\n(.*?)```", OPERATORS_PAGE, re.DOTALL)
 
 
 def commands(block: str) -> list[list[str]]:
-    """The commands of a block, as a shell would split them."""
+    """Return the commands of a block, as a shell would split them."""
     joined = block.replace("\\\n", "")
     lines = [line for line in joined.splitlines() if not line.startswith("#")]
     return [shlex.split(line)[1:] for line in lines]
@@ -58,7 +58,7 @@ def at_work(running: Product, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    """The exit code of a command, and what it printed."""
+    """Run a command. Return its exit code and its output."""
     capsys.readouterr()
     code = main(arguments)
     printed = capsys.readouterr()
@@ -78,8 +78,8 @@ def test_each_command_that_is_shown_is_done(
 
 
 def test_each_command_is_shown() -> None:
-    """All but the local stack, which `make run` starts, the recovery, which has a page, the
-    redrive, which needs a queue of AWS, and what makes and builds a repository.
+    """Not shown here are the local stack, which `make run` starts, the recovery, which has a page,
+    the redrive, which needs a queue of AWS, and the commands that make and build a repository.
     """
     shown = {command[0] for block in SHOWN for command in commands(block)}
     (known,) = [
@@ -167,7 +167,7 @@ def test_j12_doctor_says_that_no_tick_has_ended_for_a_while(
 def test_j07_doctor_says_of_each_trouble_what_to_do_next(
     at_work: Product, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each command that it names is done as it stands, but for the names of a schedule."""
+    """Each command that it names runs as it stands, once the names of a schedule are filled in."""
     running = at_work
     url = running.stack.server.url
     _, out, _ = run(capsys, "doctor", "--url", url)

@@ -16,7 +16,7 @@ PATH = "/api/schedules/by-external/crm~2Fproject~207"
 
 @pytest.fixture
 def machine(running: Product) -> Operators:
-    """An operator of a product in which bob has the outside id."""
+    """Return an operator of a product in which bob has the outside id."""
     running.operator("bob").put("hello", HELLO | {"externalId": OUTSIDE})
     return Operators(running.stack.server.url, token=running.stack.operator)
 

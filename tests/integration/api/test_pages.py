@@ -1,4 +1,6 @@
-"""However much a user has, each answer is one that a function may give; and cursors are its own."""
+"""Each answer is small enough for a function, however much a user has; and cursors are the user's
+own.
+"""
 
 from base64 import urlsafe_b64encode
 from itertools import product
@@ -56,7 +58,7 @@ def test_a_user_is_exported_in_parts_that_fit(
 
 
 def packed(text: str) -> str:
-    """As a cursor travels."""
+    """Return a cursor as it travels."""
     return urlsafe_b64encode(text.encode()).decode()
 
 

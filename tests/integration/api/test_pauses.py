@@ -108,7 +108,7 @@ def lines(client: Client, limit: int = 50) -> list[tuple[Json, Json, Json]]:
 
 
 def pause_and_fire_after(running: Product, client: Client) -> None:
-    """A pause that has ended by itself, a fire before it, and two after it."""
+    """Fire once, pause with an end, and fire twice after the pause."""
     client.put("hello", HELLO)
     running.clock.now = NINE
     expect_one_delivered(running.tick())
@@ -119,7 +119,7 @@ def pause_and_fire_after(running: Product, client: Client) -> None:
 
 
 def expect_one_delivered(report: Mapping[str, int]) -> None:
-    """A tick that went otherwise shows its whole report."""
+    """Expect one delivery. The failure shows the tick's whole report."""
     expected = {"claimed": 1, "delivered": 1, "failed": 0, "left": 0}
     assert report == {**report, **expected}
 

@@ -1,4 +1,4 @@
-"""Paths, headers, bodies, cursors and keys by which one user tries to be, or to see, another."""
+"""One user tries to be, or to see, another: by paths, headers, bodies, cursors and keys."""
 
 import json
 

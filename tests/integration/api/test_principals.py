@@ -1,4 +1,4 @@
-"""D-11: an operator names whom a schedule runs as; a user never does."""
+"""D-11: an operator names the principal of a schedule; a user never does."""
 
 import pytest
 from duetick.api.views import ScheduleView

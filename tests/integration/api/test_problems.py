@@ -19,7 +19,7 @@ from tests.integration.local_product import NINE, Product
 
 
 def deep(levels: int) -> Json:
-    """A list in a list, and so on."""
+    """Return a list in a list, and so on."""
     value: list[Json] = []
     for _ in range(levels):
         value = [value]
@@ -233,7 +233,7 @@ class Visit(BaseModel):
     @field_validator("room")
     @classmethod
     def known(cls, room: str) -> str:
-        """A slip of its author's."""
+        """Look a room up, with a slip of the author's."""
         return {"hall": "hall"}[room]
 
 
@@ -257,7 +257,7 @@ def visiting(running: Product, monkeypatch: pytest.MonkeyPatch) -> Product:
 
     @flow.action("visit")
     def visit(_visit: Visit, _ctx: Context) -> None:
-        """Nobody looks."""
+        """Do nothing."""
 
     monkeypatch.setattr(wiring, "flows", lambda: Flows({"visits": flow}))
     return running

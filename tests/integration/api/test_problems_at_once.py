@@ -189,7 +189,7 @@ def test_a_key_that_is_taken_is_told_at_its_field(client: Client) -> None:
 
 
 def of_action(caplog: pytest.LogCaptureFixture, action: str) -> list[tuple[object, str]]:
-    """For whom, and what the lines of that action say."""
+    """Return the users and the messages of the log's lines of an action."""
     lines = [one for one in caplog.records if vars(one).get("action") == action]
     return [(vars(one)["user"], one.getMessage()) for one in lines]
 

@@ -13,7 +13,7 @@ from tests.integration.local_product import Product, set_again, tick_seldom
 
 
 def item(key: str, **more: object) -> dict[str, Any]:
-    """A schedule of a batch."""
+    """Return a schedule of a batch."""
     return {"key": key, **HELLO, **more}
 
 

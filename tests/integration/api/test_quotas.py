@@ -40,7 +40,7 @@ DENSE = [
 
 @pytest.fixture
 def hourly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A deployment in which an hour is the smallest gap."""
+    """Make an hour the smallest gap of the deployment."""
     set_again(monkeypatch, "QUOTA_GAP_SECONDS", "3600")
 
 
@@ -135,7 +135,7 @@ def test_creations_at_once_do_not_exceed_the_quota(
 
 @pytest.fixture
 def thrice(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A deployment in which a user may change schedules three times in a minute."""
+    """Allow a user three changes of schedules in a minute."""
     set_again(monkeypatch, "QUOTA_WRITES", "3")
 
 

@@ -16,7 +16,9 @@ from tests.integration.local_product import Product
 
 @pytest.fixture
 def witness(anywhere: Product, monkeypatch: pytest.MonkeyPatch) -> KeptWitness:
-    """The witness of a store with an hourly schedule, which was restored from a backup."""
+    """Return the witness of a store with an hourly schedule. The store was restored from a
+    backup.
+    """
     hourly = schedule(cron="0 * * * *")
     anywhere.store.schedules.put(hourly, now=NOON - SECOND)
     kept = restore(anywhere.store)
@@ -41,7 +43,9 @@ def claims(store: Store, witness: KeptWitness) -> bool:
 
 
 def missed(store: Store) -> int:
-    """Return how many times are missed: one before the backup, and what the recovery records."""
+    """Return the number of missed times: one before the backup, and those that the recovery
+    records.
+    """
     found = store.ledger.find("ada", "digest", limit=100)
     return sum(one.count for one in found if one.reason is Reason.MISSED)
 

@@ -1,4 +1,4 @@
-"""The shipped nightly clean-up, which is nobody's but the application's."""
+"""The shipped nightly clean-up is for the application alone."""
 
 from duetick.client import Client, Fields
 from duetick.domain.schedule import Schedule

@@ -1,4 +1,4 @@
-"""Runs by hand, and what a repeat with the same Idempotency-Key makes of them."""
+"""Runs by hand, and their repeats with the same Idempotency-Key."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -37,7 +37,7 @@ class Answering:
 
 @pytest.fixture
 def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The occurrences for which the action was called; it fails where the text says so."""
+    """Return the occurrences of which the action ran. It fails if its text says so."""
     seen: list[str] = []
 
     def remind(given: reminders.Reminder, ctx: Context) -> None:
@@ -202,7 +202,7 @@ def test_an_idempotency_key_that_cannot_be_is_refused(client: Client, key: str) 
 
 @pytest.fixture
 def twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A deployment in which a user may run by hand twice in a minute."""
+    """Allow a user two runs by hand in a minute."""
     set_again(monkeypatch, "QUOTA_RUNS", "2")
 
 

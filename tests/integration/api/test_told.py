@@ -23,7 +23,9 @@ class Asked(TypedDict, total=False):
 
 
 def declined(_given: object, ctx: Context) -> None:
-    """Its first attempt raises what nobody chose; the second says why to the user."""
+    """Raise an error that nobody chose at the first attempt; tell the user the reason at the
+    second.
+    """
     if ctx.attempt == 1:
         raise KeyError("row 7 of stripe_cards")
     try:
@@ -33,7 +35,7 @@ def declined(_given: object, ctx: Context) -> None:
 
 
 def fires(product: Product, monkeypatch: pytest.MonkeyPatch, times: int) -> Client:
-    """The user, after so many attempts, a minute apart."""
+    """Make a number of attempts, a minute apart. Return the user."""
     shop = Flow("reminders")
     shop.action("pay", policies=TRIED)(declined)
     monkeypatch.setitem(reminders.actions, "pay", shop.actions["pay"])

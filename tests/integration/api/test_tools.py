@@ -1,4 +1,4 @@
-"""V-02: an agent does what its user's API does, is told the same, and gets no further."""
+"""V-02: an agent can do what its user's API can, reads the same, and gets no further."""
 
 import json
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ def client(running: Product) -> Client:
 
 
 def fields(told: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The fields and codes of a refusal."""
+    """Return the fields and codes of a refusal."""
     return sorted((one["field"], one["code"]) for one in told["problems"])
 
 
@@ -78,7 +78,9 @@ def test_an_agent_takes_a_job_from_a_wish_to_its_end(agent: Agent) -> None:
 
 @pytest.fixture
 def failed(running: Product, client: Client, monkeypatch: pytest.MonkeyPatch) -> Client:
-    """A schedule one of whose times failed, one was missed, and one is ahead."""
+    """Put a schedule with a time that failed, one that was missed, and one ahead. Return its
+    user.
+    """
     flow = Flow("shop")
 
     @flow.action("pay")
@@ -167,7 +169,7 @@ def test_v02_an_agent_is_told_of_a_job_as_the_api_tells_of_it(agent: Agent, fail
 def test_a_schedule_that_the_api_warns_of_is_warned_of(
     agent: Agent, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The API does so in a header, which no agent sees."""
+    """The API warns in a header, which no agent sees."""
     tick_seldom(agent.running, monkeypatch)
     tight = HELLO | {"cron": "* * * * *"}
     wanted = client.put("k", tight).warning

@@ -1,7 +1,7 @@
 """Two users, and every route: nothing of one reaches the other, and nobody learns that it is there.
 
-A call for what is another's is answered as a call for what never was: the same status, headers
-and body. A route of the published document without an attempt here fails the build.
+A call for another user's thing is answered as one for a thing that never was: with the same status,
+headers and body. A route of the published document without an attempt here fails the build.
 """
 
 import json
@@ -132,7 +132,7 @@ SECOND = ("~62ob", "%62ob", "bo%62", "%7E62ob", "~62~6F~62", "b%6fb")
 
 
 def route_of(path: str) -> str:
-    """A published path without what stands before it."""
+    """Return a published path without its prefix."""
     return path.removeprefix("/api/users/{user}").removeprefix("/api")
 
 

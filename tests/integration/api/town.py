@@ -1,4 +1,4 @@
-"""A product with two users, and the calls of one for what is the other's."""
+"""A product with two users, and the calls of one for the other's things."""
 
 import json
 from collections.abc import Mapping
@@ -50,7 +50,7 @@ class Town:
     def send(
         self, method: str, path: str, attempt: Attempt, token: str, **names: str
     ) -> tuple[int, dict[str, str], str]:
-        """Status, headers and body, with the names in it made anonymous."""
+        """Send a call. Return its status, headers and body, with the names in it made anonymous."""
         connection = HTTPConnection(urlsplit(self.product.stack.server.url).netloc, timeout=60)
         filled = {"etag": self.etag, **names}
         headers = {name: _fill(value, filled) for name, value in attempt.headers.items()}
@@ -67,11 +67,11 @@ class Town:
         return answer.status, shown, text
 
     def everything(self) -> ExportView:
-        """All that is kept of bob."""
+        """Return all data of bob."""
         return self.product.operator(THEIRS).export()
 
     def forget_ours(self) -> None:
-        """Whatever an attempt made of ann's own."""
+        """Erase everything of ann's own that an attempt has made."""
         self.product.operator(OURS).erase()
 
 

@@ -1,4 +1,4 @@
-"""The acts of the canaries: each lets some outlets speak, those that fail too."""
+"""The acts of the canaries: each lets some outlets speak, also outlets that fail."""
 
 import json
 import os
@@ -34,7 +34,7 @@ AT_LEAST_ONCE: Final[Json] = {"delivery": "at_least_once", "retry": {"attempts":
 
 
 def users_write(office: Office) -> None:
-    """By each route of theirs, what is right and what is wrong."""
+    """Call each route by which users write, with right and with wrong bodies."""
     wrong = {"cron": "x", "input": [INPUT], "labels": LABELS, "token": "canary-token"}
     for base in (MINE, ANYS):
         for body in (SCHEDULE | {"key": f"made-{len(base)}"}, wrong):
@@ -68,7 +68,7 @@ def users_write(office: Office) -> None:
 
 
 def told(office: Office) -> None:
-    """Everything that can be read of it."""
+    """Read everything that the product tells."""
     for base, root in ((MINE, "/api"), (ANYS, "/api/users/{user}")):
         office.ask(f"GET {root}/actions")
         office.ask(f"GET {base}")
@@ -95,7 +95,7 @@ def told(office: Office) -> None:
 
 
 def times_come(office: Office) -> None:
-    """All of them fire at nine; some are tried again."""
+    """Let all schedules fire at nine; some are tried again."""
     register(office.running.store, wiring.flows().static(), "")
     broken_office["hook"] = True
     for _ in range(4):
@@ -107,7 +107,7 @@ def times_come(office: Office) -> None:
 
 
 def jobs_are_made(office: Office) -> None:
-    """At once and later, right and wrong; they fail, are cancelled, and are told of."""
+    """Make jobs, at once and later, right and wrong; they fail, are cancelled, and are told of."""
     work = {name: SCHEDULE[name] for name in ("flow", "action", "input", "labels")}
     keyed = work | {"policies": AT_LEAST_ONCE}
     wrong = work | {"input": [INPUT], "at": FAULT, "token": "canary-token"}
@@ -130,7 +130,7 @@ def jobs_are_made(office: Office) -> None:
 
 
 def agents_call(office: Office) -> None:
-    """Each tool, right and wrong; a message that is none; a store that breaks."""
+    """Call each tool, right and wrong; send a message that is none; let a store break."""
     work = {name: SCHEDULE[name] for name in ("flow", "action", "input")}
     makes: dict[str, dict[str, object]] = {
         "create_schedule": {**SCHEDULE},
@@ -152,13 +152,13 @@ def agents_call(office: Office) -> None:
 
 
 def message(office: Office, method: str, params: object) -> None:
-    """One of an agent's."""
+    """Send a message of an agent's."""
     sent = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     office.ask("POST /api/mcp", sent)
 
 
 def callers_dispatch(office: Office) -> None:
-    """From outside Duetick, with keys of their own."""
+    """Dispatch from outside Duetick, with keys of the callers' own."""
     dispatch = "POST /api/flows/{flow}/schedules/{id}/dispatch"
     keyed = {"idempotencyKey": "canary-callers-key", "apiKey": "canary-token"}
     for key in ("k", "behind", "told", "none"):
@@ -179,7 +179,7 @@ def callers_dispatch(office: Office) -> None:
 
 
 def commands_speak(office: Office) -> None:
-    """Each command, where it succeeds and where it fails."""
+    """Run each command so that it succeeds, and so that it fails."""
     put = ("--cron", "0 9 * * *", "--flow", "office", "--action", "fail")
     office.command("schedules", "put", "mine", *put, "--input", json.dumps(INPUT))
     office.command("schedules", "put", "mine", "--input", "{'apiKey': 'canary-action-error'}")
@@ -221,14 +221,14 @@ def commands_speak(office: Office) -> None:
 
 
 def forecasts_are_read(office: Office) -> None:
-    """Of all, of a user, of a schedule that cannot be read, and by a program."""
+    """Read forecasts: of all, of a user, of an unreadable schedule, and by a program."""
     asked = ("--user", "ann"), ("--flow", "absent"), ("--cron", FAULT), ("--most", "1", "--json")
     for words in asked:
         office.command("forecast", *words)
 
 
 def schedules_move(office: Office) -> None:
-    """From others and to them, right and wrong."""
+    """Move schedules from others and to them, right and wrong."""
     told = "/opt/send --password=canary-command"
     row = {"name": "q", "cron": "0 9 * * *", "data": INPUT, "options": {"tz": FAULT}}
     listed = {"Name": "n", "ScheduleExpression": f"rate(5 {FAULT})", "Target": {"Input": told}}
@@ -262,7 +262,7 @@ def limits_are_reached(office: Office) -> None:
 
 
 def parts_break(office: Office) -> None:
-    """Each part once, with words that tell too much."""
+    """Break each part once, with words that tell too much."""
     store, fault = office.running.store, StoreUnavailable(FAULT)
     office.ask(f"PUT {MINE}{ONE}", SCHEDULE | {"cron": "* * * * *"}, key="often")
     for problem in (fault, SchemaOutdated(FAULT), RuntimeError(FAULT), ValueError(FAULT)):
@@ -288,7 +288,7 @@ def parts_break(office: Office) -> None:
 
 
 def operators_mend(office: Office) -> None:
-    """A row, also while the outcome of that cannot be recorded."""
+    """Mend a row, also while the outcome of that cannot be recorded."""
     mend = f"POST {ANYS}{ONE}/mend"
     office.ask(mend)
     with office.broken(type(office.running.store.shelf), "end_operation", StoreUnavailable(FAULT)):
@@ -297,7 +297,7 @@ def operators_mend(office: Office) -> None:
 
 
 def operators_act(office: Office) -> None:
-    """On occurrences, on groups, and with backfills, by routes and by commands."""
+    """Act on occurrences, on groups, and with backfills, by routes and by commands."""
     store = office.running.store
     found = {one.state: one.id for one in store.ledger.find("ann", "told", limit=50)}
     for occurrence in found.values():
@@ -342,7 +342,7 @@ def operators_act(office: Office) -> None:
 
 
 def the_local_stack_fails(office: Office) -> None:
-    """At its start; later a tick of it, which its terminal tells."""
+    """Let the local stack fail at its start, and later in a tick, which its terminal tells."""
     with patch.dict(os.environ), office.broken(wiring, "migrate", StoreUnavailable(FAULT)):
         office.command("local", "--port", "0", "--store", DATABASE)
     stack, fault = office.running.stack, StoreUnavailable(FAULT)
@@ -353,7 +353,9 @@ def the_local_stack_fails(office: Office) -> None:
 
 
 def trouble_is_told(office: Office) -> None:
-    """On a bus, and where that fails; what happened before was told on the terminal."""
+    """Tell of trouble on a bus that works, and on one that fails. Earlier trouble was told on the
+    terminal.
+    """
     set_again(office.patch, "EVENT_BUS", "operations")
     office.patch.setattr(announcing, "client_of", lambda *_, **__: office)
     office.ask(f"PUT {MINE}{ONE}", SCHEDULE | {"cron": "* * * * *"}, key="often")
@@ -366,7 +368,7 @@ def trouble_is_told(office: Office) -> None:
 
 
 def deployments_and_hours(office: Office) -> None:
-    """The function `migrate`: its steps, its counts, and what it finds."""
+    """Let the function `migrate` take its steps, count, and find faults."""
     store, clock = office.running.store, office.running.clock
     office.migrate({})
     office.migrate(event("audit"))
@@ -395,14 +397,14 @@ def deployments_and_hours(office: Office) -> None:
 
 
 def tight(office: Office) -> None:
-    """A schedule is put that fires more often than the tick comes."""
+    """Put a schedule that fires more often than the tick comes."""
     with pytest.MonkeyPatch.context() as seldom:
         tick_seldom(office.running, seldom)
         office.ask(f"PUT {MINE}{ONE}", SCHEDULE | {"cron": "* * * * *"}, key="tight")
 
 
 def a_backup_is_restored(office: Office) -> None:
-    """The witness is away; then it is newer than the store."""
+    """Take the witness away; then let it be newer than the store."""
     store, witness = office.running.store, wiring.witness()
     assert witness
     store.shelf.keep_note(NOTE, "1")

@@ -1,4 +1,4 @@
-"""Whatever is written while the acts go on, by outlet."""
+"""The texts that are written during the acts, by outlet."""
 
 import io
 import json

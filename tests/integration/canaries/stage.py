@@ -64,7 +64,7 @@ class Office:
     throttled: bool = False
 
     def ask(self, route: str, body: object = None, **names: str) -> tuple[int, str]:
-        """Call a route as its own caller; its answer is what the route writes."""
+        """Call a route as its own caller. The route writes its answer."""
         method, _, path = route.partition(" ")
         path, _, query = path.partition("?")
         path = path.format(**{"user": "ann", "key": "k", "flow": "office"} | names)
@@ -100,7 +100,7 @@ class Office:
         routes[place] = replace(routes[place], handler=handle)
 
     def command(self, *words: str) -> str:
-        """Run the command; both of its streams are what it writes."""
+        """Run the command. It writes both of its streams."""
         two = words[0] in ("schedules", "jobs", "occurrences", "backfill", "import", "export")
         verb = " ".join(words[:2]) if two else words[0]
         known: tuple[str, ...] = ()
@@ -121,7 +121,7 @@ class Office:
         return out.getvalue()
 
     def call(self, handler: Callable[..., object], event: object) -> object:
-        """Invoke a function as Lambda does: whatever it raises is written."""
+        """Invoke a function as Lambda does, which writes the errors that it raises."""
         try:
             return handler(event, LocalContext())
         except Exception as problem:
@@ -162,7 +162,7 @@ class Office:
             yield
 
     def enqueue(self, request: Request) -> None:
-        """The queue of invocations."""
+        """Put a call into the queue of invocations."""
         if self.throttled:
             raise ConnectionError("token=canary-transport-error")
         self.queue.append(request)
@@ -170,7 +170,7 @@ class Office:
 
 @contextmanager
 def office(folder: Path) -> Iterator[Office]:
-    """The product on a file, a minute before nine; what it writes is kept."""
+    """Yield the product on a file, a minute before nine. The texts that it writes are kept."""
     written: Written = defaultdict(list)
     with mock.patch.dict(os.environ), pytest.MonkeyPatch.context() as patch:
         patch.setenv("DUETICK_FLOWS", "tests.integration.canaries.office")
@@ -189,7 +189,7 @@ def office(folder: Path) -> Iterator[Office]:
 
 
 def _of_all(opened: list[Office]) -> Callable[[Request], None]:
-    """The queue of the office that is opened later."""
+    """Return the queue of the office that is opened later."""
 
     def enqueue(request: Request) -> None:
         opened[0].enqueue(request)

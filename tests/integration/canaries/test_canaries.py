@@ -41,7 +41,7 @@ def test_j11_an_outlet_tells_no_canary_that_its_reader_may_not_see(
 
 
 def commands(parser: ArgumentParser, *words: str) -> Iterator[str]:
-    """Every command that has no verbs below it."""
+    """Yield every command that has no verbs below it."""
     verbs = [one for one in parser._actions if isinstance(one, _SubParsersAction)]
     if not verbs:
         yield " ".join(words)
@@ -72,7 +72,7 @@ def test_every_log_line_is_an_outlet() -> None:
 
 
 def test_every_canary_stands_somewhere() -> None:
-    """In the sources of the acts, or in what they plant."""
+    """It stands in the sources of the acts, or in the texts that they plant."""
     folder = files("tests.integration.canaries")
     planted = "".join(
         folder.joinpath(name).read_text()
@@ -83,7 +83,7 @@ def test_every_canary_stands_somewhere() -> None:
 
 @pytest.mark.slow
 def test_j11_a_leak_is_found(written: Written) -> None:
-    """If an outlet repeated what was planted, it would be told which canary, and from where."""
+    """If an outlet repeated a planted text, the test would name the canary and the outlet."""
     for outlet, reader in OUTLETS.items():
         spoilt = f"{written[outlet][-1]} canary-database"
         assert leaks(spoilt, reader) == {"canary-database"}

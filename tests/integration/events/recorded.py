@@ -15,7 +15,7 @@ Handle: TypeAlias = Callable[[str, object], dict[str, Any]]
 
 
 def event(name: str) -> dict[str, Any]:
-    """A recorded event."""
+    """Return a recorded event."""
     read: dict[str, Any] = json.loads((EVENTS / f"{name}.json").read_text())
     return read
 
@@ -23,6 +23,6 @@ def event(name: str) -> dict[str, Any]:
 def load_and_handle(
     function: str, given: object, context: LocalContext | None = None
 ) -> dict[str, Any]:
-    """One invocation."""
+    """Load a handler, and invoke it once. Return its answer."""
     answer: dict[str, Any] = load_handler(function)(given, context or LocalContext())
     return answer

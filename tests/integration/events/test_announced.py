@@ -186,7 +186,7 @@ class Bus:
 def put(
     bus: Bus, monkeypatch: pytest.MonkeyPatch, flows: int, seconds: float = 60.0
 ) -> list[list[str]]:
-    """Tell of a death in each flow; what was put with each call."""
+    """Tell of a death in each flow. Return the flows of each call."""
     notices = Notices()
     for number in range(flows):
         notices.add("dead", f"f{number:02}", Subject("ann", "k"))

@@ -38,7 +38,7 @@ class CloudFormation:
         threading.Thread(target=self._server.serve_forever, args=(0.01,)).start()
 
     def asks(self, name: str, **changes: object) -> dict[str, Any]:
-        """A recorded request, to be answered here."""
+        """Return a recorded request, to be answered here."""
         url = f"http://127.0.0.1:{self._server.server_port}/answer?X-Amz-Signature=example"
         return {**event(f"custom-resource-{name}"), "ResponseURL": url, **changes}
 

@@ -104,7 +104,9 @@ def test_metrics_that_are_turned_off_are_never_printed(
 
 
 def authorized(granted: object, **changes: object) -> dict[str, Any]:
-    """The call of a user for whom a function of one's own vouches, with what it says."""
+    """Return the call of a user for whom a team's own authorizer vouches, with the authorizer's
+    answer.
+    """
     given = event("users-lambda")
     given["requestContext"]["authorizer"] = granted
     return given | changes

@@ -35,12 +35,12 @@ Before: TypeAlias = Callable[[Scene], dict[str, object]]
 
 
 def raises(*_: object, **__: object) -> NoReturn:
-    """Whatever it is asked."""
+    """Raise StoreUnavailable for any question."""
     raise StoreUnavailable("not now")
 
 
 def put(scene: Scene) -> None:
-    """A reminder of ann's at nine; it is nine."""
+    """Put a reminder of ann's at nine; it is nine."""
     store, clock, _ = scene
     given: Json = {"text": "good morning"}
     store.schedules.put(Schedule("ann", "hello", "0 9 * * *", "reminders", "remind", input=given))
@@ -53,7 +53,7 @@ def a_tick(_scene: Scene) -> dict[str, object]:
 
 
 def a_tick_without_a_store(scene: Scene) -> dict[str, object]:
-    """It cannot claim what is due."""
+    """Return the event of a tick that cannot claim."""
     put(scene)
     store, _, patch = scene
     patch.setattr(store.index, "claim_due", raises)
@@ -154,7 +154,7 @@ class Mute:
     """A queue to which messages go back, and bells that EventBridge does not take."""
 
     def put_back(self, receipt: str, seconds: int) -> None:
-        """It comes again."""
+        """Let the message come again."""
 
     def names(self, prefix: str) -> tuple[str, ...]:
         """It has none."""
@@ -165,14 +165,14 @@ class Mute:
 
 
 def a_pack(scene: Scene) -> dict[str, object]:
-    """Its occurrences are nobody's."""
+    """Return the event of a pack whose occurrences do not exist."""
     _, _, patch = scene
     patch.setattr(wiring, "queue", Mute)
     return event("packs")
 
 
 def a_pack_that_cannot_be_read(scene: Scene) -> dict[str, object]:
-    """Somebody else put it in."""
+    """Return the event of a pack that somebody else has sent."""
     made = a_pack(scene)
     (message,) = event("packs")["Records"]
     return made | {"Records": [message | {"body": "hello"}]}

@@ -24,7 +24,7 @@ DAY = 86_400_000
 
 
 def here(timing: Timing, since: int = SINCE, until: int = UNTIL) -> list[int]:
-    """The fire times of an imported schedule, within its window."""
+    """Return the fire times of an imported schedule, within its window."""
     start = timing.policies.get("startsAt")
     after = since - 1
     if isinstance(start, str):
@@ -37,7 +37,7 @@ def here(timing: Timing, since: int = SINCE, until: int = UNTIL) -> list[int]:
 
 
 def change_days(zone: str | None) -> set[str]:
-    """The local days on which clocks change, and those after them."""
+    """Return the local days on which clocks change, and the days after them."""
     from duetick.domain.expression.zones import ZONES
 
     found = ZONES[zone]
@@ -51,12 +51,12 @@ def _day(instant: int) -> str:
 
 
 def differences(ours: Iterable[int], theirs: Iterable[int]) -> set[str]:
-    """The days on which two lists of fire times differ."""
+    """Return the days on which two lists of fire times differ."""
     return {_day(at) for at in set(ours) ^ set(theirs)}
 
 
 def ask(command: Command, lines: Sequence[object]) -> list[list[int]]:
-    """The answers of a program to lines of JSON."""
+    """Return the answers of a program to lines of JSON."""
     given = "".join(f"{json.dumps(line)}\n" for line in lines)
     done = run_process(
         [str(part) for part in command], input=given, capture_output=True, text=True, check=False
@@ -68,14 +68,14 @@ def ask(command: Command, lines: Sequence[object]) -> list[list[int]]:
 def apscheduler(
     version: int, file: Path | str, lines: Sequence[Mapping[str, object]], *more: str
 ) -> list[list[int]]:
-    """Make a store of APScheduler, and return the fire times of what has a span."""
+    """Make a store of APScheduler. Return the fire times of the schedules with a span."""
     part = f"APScheduler {version}"
     python = environment(f"apscheduler{version}", part) / "bin" / "python"
     return ask([python, HERE / f"apscheduler_{version}.py", file, *more], lines)
 
 
 def cron_parser(lines: Sequence[tuple[str, str, int, int]]) -> list[list[int]]:
-    """The fire times of cron-parser, which pg-boss uses."""
+    """Return the fire times of cron-parser, which pg-boss uses."""
     if shutil.which("npm") is None or shutil.which("node") is None:
         missing("cron-parser", "node or npm is not on the PATH", "Install Node.js, then run again.")
     place = made_once("cron-parser-5.10.4", _install)

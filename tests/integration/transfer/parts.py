@@ -9,19 +9,19 @@ Part = TypeVar("Part", SourceItem, RefusedItem, Remark)
 
 
 def items(found: Iterable[SourcePart]) -> list[SourceItem]:
-    """The items of which each can be a schedule."""
+    """Return the items. Each can be a schedule."""
     return _all(found, SourceItem)
 
 
 def only(found: Iterable[SourcePart]) -> SourceItem:
-    """The one item, which can be a schedule."""
+    """Return the one item, which can be a schedule."""
     (one,) = found
     assert isinstance(one, SourceItem), one
     return one
 
 
 def refused(found: Iterable[SourcePart]) -> RefusedItem:
-    """The one item, which is refused, with its reason and what to write instead."""
+    """Return the one item, which is refused, with its reason and the text to write instead."""
     (one,) = found
     assert isinstance(one, RefusedItem), one
     assert one.why

@@ -1,4 +1,4 @@
-"""Crontabs: each line is accounted for, and what is imported fires as Debian's cron does."""
+"""Crontabs: each line is accounted for, and an imported one fires as under Debian's cron."""
 
 from datetime import datetime
 from zoneinfo import ZoneInfo
@@ -31,7 +31,7 @@ PATH = /bin:/usr/bin
 def read(
     text: str, zone: str | None = "Europe/Berlin", *, with_user: bool = False
 ) -> list[SourcePart]:
-    """The parts of a crontab."""
+    """Return the parts of a crontab."""
     return [*CrontabReader(zone, with_user=with_user).read("crontab", text)]
 
 

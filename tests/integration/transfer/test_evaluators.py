@@ -74,14 +74,14 @@ OTHERS = [
 
 
 def rows(file: Path, query: str) -> list[dict[str, Any]]:
-    """The rows of a store."""
+    """Return the rows of a store."""
     with closing(sqlite3.connect(file)) as connection:
         connection.row_factory = sqlite3.Row
         return [dict(row) for row in connection.execute(query)]
 
 
 def judge(cases: list[tuple[Case, str]], found: dict[str, SourcePart], fired: list[Any]) -> None:
-    """Each case fires alike, but on the days of clock changes of which it is told."""
+    """Check that each case fires alike, except on the days of clock changes that its notes tell."""
     lists = iter(fired)
     for case, zone in cases:
         part = found[f"{case.name}-{zone}"]
@@ -101,7 +101,7 @@ def judge(cases: list[tuple[Case, str]], found: dict[str, SourcePart], fired: li
 
 
 def by_id(found: Iterator[SourcePart]) -> dict[str, SourcePart]:
-    """The parts of a store by the ids of their jobs."""
+    """Return the parts of a store by the ids of their jobs."""
     return {part.place.rpartition(" ")[2]: part for part in found}
 
 

@@ -1,4 +1,4 @@
-"""EventBridge: what its commands print is read, and nothing of it is lost without a word."""
+"""EventBridge: the output of its commands is read, and nothing of it is lost without a word."""
 
 import json
 from typing import Any
@@ -31,7 +31,7 @@ ONE: dict[str, Any] = {
 
 
 def read(*documents: object) -> list[SourcePart]:
-    """The parts of documents that stand one after another, as a shell loop prints them."""
+    """Return the parts of documents that stand one after another, as a shell loop prints them."""
     text = "\n".join(json.dumps(one, indent=4) for one in documents)
     return [*eventbridge.read("listing.json", text)]
 

@@ -32,7 +32,7 @@ class Terminal:
         self.crontab.write_text(CRONTAB)
 
     def run(self, *arguments: str) -> tuple[int, str, str]:
-        """The exit code, and what was printed."""
+        """Run the command. Return its exit code and its output."""
         self._printed.readouterr()
         stack = self._running.stack
         code = main([*arguments, "--url", stack.server.url, "--token", stack.token])
@@ -40,7 +40,7 @@ class Terminal:
         return code, printed.out, printed.err
 
     def brings(self, *more: str, form: str = "crontab", file: Path | None = None) -> dict[str, Any]:
-        """The document of an import."""
+        """Return the document of an import."""
         runs = RUNS if form == "crontab" else ()
         _, out, err = self.run("import", form, str(file or self.crontab), *runs, "--json", *more)
         assert out.startswith("{"), err

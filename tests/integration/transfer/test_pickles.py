@@ -1,4 +1,4 @@
-"""Pickles of others run nothing here, whatever they ask for."""
+"""Pickles of others run nothing here, although they ask for it."""
 
 import collections
 import os

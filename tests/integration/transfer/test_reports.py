@@ -1,4 +1,4 @@
-"""The report of a machine's whole crontab, and of what an account of AWS itself lists."""
+"""The report of a machine's whole crontab, and of the lists of an AWS account."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The rules of an import: which action an item runs, with which input, under which key."""
+"""The rules of an import: they name the action, the input and the key of an item."""
 
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ skip = true
 
 
 def rules(tmp_path: Path, text: str = RULES, name: str = "rules.toml") -> list[MappingRule]:
-    """The rules of a file."""
+    """Return the rules of a file."""
     (tmp_path / name).write_text(text)
     return read_rules(tmp_path / name)
 
@@ -133,5 +133,5 @@ def test_a_file_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
 
 
 def test_an_import_knows_each_field_that_the_api_shows() -> None:
-    """So it can read what a list of the API wrote."""
+    """So it can read a list that the API wrote."""
     assert set(ScheduleView.__annotations__) == {*NAMES, *SHOWN}

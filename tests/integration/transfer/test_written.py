@@ -63,7 +63,7 @@ def exported(
     enabled: bool = True,
     external_id: str | None = None,
 ) -> Exported:
-    """A schedule as the API shows it."""
+    """Return a schedule as the API shows it."""
     cron, zone = CRONS[key]
     record = Record(
         user_id="ann",
@@ -155,7 +155,7 @@ def test_what_is_written_is_read_back_and_fires_alike_for_a_year(form: str) -> N
 
 
 def _key_of(one: SourceItem) -> str:
-    """The key of what was exported: behind the queue, before the part of a trigger."""
+    """Return the key of an exported schedule: behind the queue, before the part of a trigger."""
     name = one.name.removeprefix("mail-send/")
     return name.rpartition("/")[0] if name.endswith(("/1", "/2")) else name
 

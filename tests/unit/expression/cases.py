@@ -1,4 +1,4 @@
-"""Cases for the oracle: where clocks change, what fires there, and the comparison."""
+"""Cases for the oracle: the changes of clocks, expressions that fire there, and the comparison."""
 
 import datetime
 import itertools
@@ -41,7 +41,7 @@ def second(year: int, month: int = 1, day: int = 1) -> int:
 
 
 def clocks() -> list[list[str]]:
-    """Return the zone names, those together that are one clock under several names."""
+    """Return the zone names. The several names of one clock are together."""
     groups: dict[bytes, list[str]] = {}
     for name in oracle.zone_names():
         data = files("tzdata").joinpath("zoneinfo", *name.split("/")).read_bytes()
@@ -248,7 +248,7 @@ def check_dates(random: Random, tally: Tally) -> None:
 def odd_changes(groups: Iterable[list[str]]) -> Iterator[tuple[list[str], int]]:
     """Return the changes from 1900 to 2020 that moved a clock by whole minutes, but not an hour.
 
-    Among them are those of 20 and 30 minutes, and of a day.
+    Among them are changes by 20 and 30 minutes, and by a day.
     """
     for names in groups:
         for change in oracle.changes(names[0], second(1900), second(2020)):

@@ -1,4 +1,4 @@
-"""The cost of an answer, whatever else this process does meanwhile."""
+"""The cost of an answer, without the other work of this process."""
 
 import time
 from collections.abc import Callable
@@ -7,9 +7,9 @@ from duetick.domain.expression import texts
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """The processor's, of this thread, with no text read before.
+    """Return the processor's seconds of this thread, with no text read before.
 
-    The least of three times: a collection of garbage that falls into one is none of its own.
+    They are the least of three runs: a collection of garbage may fall into one.
     """
     return min(_once(work) for _ in range(3))
 

@@ -30,13 +30,13 @@ def zone_names() -> list[str]:
 
 @lru_cache(maxsize=64)
 def zone(name: str) -> ZoneInfo:
-    """Read a zone from the package, whatever the system has."""
+    """Read a zone from the package, not from the system."""
     with files("tzdata").joinpath("zoneinfo", *name.split("/")).open("rb") as file:
         return ZoneInfo.from_file(file, name)
 
 
 def local_second(name: str, utc: int) -> int:
-    """Return what the zone's clock shows, as seconds since 1970-01-01 00:00 on that clock."""
+    """Return the time on the zone's clock, as seconds since 1970-01-01 00:00 on that clock."""
     shown = datetime.datetime.fromtimestamp(utc, zone(name)).replace(tzinfo=None)
     return int((shown - EPOCH).total_seconds())
 

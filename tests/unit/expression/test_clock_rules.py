@@ -1,4 +1,4 @@
-"""C-01: what fires where a clock changes.
+"""C-01: the fires at a change of a clock.
 
 Berlin in 2026 goes an hour forward on 29 March at 01:00Z, and back on 25 October at 01:00Z.
 """

@@ -24,7 +24,7 @@ STARTS = ("2026-11-23", "2011-12-20", "1994-12-01", "1883-11-01", "2197-06-01", 
 
 
 def walked(text: str, timezone: str | None, after: int, gap: Gap, repeat: Repeat) -> int | None:
-    """The answer of a walk; None if that is too long."""
+    """Return the answer of a walk; None if that is too long."""
     first = next_fire(text, timezone, after, gap=gap, repeat=repeat)
     if first is None:
         return YEAR
@@ -44,7 +44,7 @@ def _field(dice: random.Random, low: int, high: int) -> str:
 
 
 def texts(dice: random.Random) -> Iterator[str]:
-    """Expressions of each form, mostly with hours at which clocks change."""
+    """Yield expressions of each form, mostly with hours at which clocks change."""
     while True:
         hour = dice.choice([_field(dice, 0, 23), "0-23", "1-3", "2", "0,1,2,23", "*"])
         date = dice.choice([_field(dice, 1, 31), "L", "LW", "1,15W", "*", "*", "*"])
@@ -58,7 +58,7 @@ def texts(dice: random.Random) -> Iterator[str]:
 
 
 def compare(number: int, seed: int) -> int:
-    """Compare so many answers with the walk's. Return how many could be walked."""
+    """Compare a number of answers with the walk's. Return the number that could be walked."""
     dice, compared = random.Random(seed), 0
     zones = [*ODD, None]
     for line in texts(dice):

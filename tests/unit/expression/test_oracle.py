@@ -140,7 +140,7 @@ THIRD = (
 
 
 def _explained(text: str, zone: str, change: int, after: int, theirs: list[int]) -> str | None:
-    """Say which known mistake of cronsim's explains a difference."""
+    """Return the known mistake of cronsim's that explains a difference."""
     before, behind = (oracle.local_second(zone, change + at) for at in (-1, 0))
     repeated = behind < before
     if oracle.Expression(text).fixed and repeated and theirs[0] <= after:

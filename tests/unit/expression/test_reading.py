@@ -1,4 +1,4 @@
-"""C-03, C-04, I-17: what is read, and its canonical form."""
+"""C-03, C-04, I-17: the texts that are read, and their canonical forms."""
 
 import pytest
 from duetick.domain.expression import InvalidExpression, next_fire, parse, upcoming

@@ -1,4 +1,4 @@
-"""I-17: the words that refuse what cannot be read, and the expressions that they show."""
+"""I-17: the words that refuse an unreadable text, and the expressions that they show."""
 
 import re
 import time
@@ -125,7 +125,9 @@ def test_i17_every_expression_that_a_refusal_shows_is_right(text: str) -> None:
 
 
 def _shown(text: str, refusal: str) -> list[str]:
-    """The expressions in a refusal: forms, macros, five fields, what it may be, what to write."""
+    """Return the expressions in a refusal: forms, macros, five fields, possible readings, and the
+    text to write.
+    """
     words = refusal.removeprefix(repr(text)).removeprefix(text)
     instead = [
         text.upper().replace(piece, better)

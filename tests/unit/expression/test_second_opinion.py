@@ -1,4 +1,4 @@
-"""croniter as the second reader of what users write, and where it is known to be wrong."""
+"""croniter as the second reader of users' texts, and its known mistakes."""
 
 from random import Random
 

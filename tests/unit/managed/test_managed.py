@@ -252,7 +252,7 @@ class Answered:
 def ring_at(
     stack: Stack, now: int, *, key: str = "digest", digest: str | None = None, left: float = 20
 ) -> Answered:
-    """Answer a ring, by a clock that stands still but for what the ringer sleeps."""
+    """Answer a ring by a clock that moves only while the ringer sleeps."""
     done, stack.now = Answered([], [], [], []), now
 
     def sleep(seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""The calls of EventBridge Scheduler, as botocore sends them: what comes back is made here."""
+"""The calls of EventBridge Scheduler, as botocore sends them. The answers are made here."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -49,7 +49,7 @@ class Wire:
         return AWSResponse(request.url, status, headers, Raw(json.dumps(body).encode()))
 
     def bodies(self) -> list[dict[str, Any]]:
-        """Return what was asked for."""
+        """Return the bodies of the requests."""
         return [json.loads(cast("bytes", one.body)) for one in self.sent]
 
     def methods(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""DynamoDB's refusals: a conflict is decided anew, anything else says what it is."""
+"""DynamoDB's refusals: a conflict is decided anew, any other refusal names its cause."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ from duetick.stores.dynamodb.service import ServiceRefusal
 
 
 def cancelled(*reasons: str, said: Sequence[str] = ()) -> ServiceRefusal:
-    """A transaction that was not done, with a reason for each of its writes."""
+    """Return a transaction that was not done, with a reason for each of its writes."""
     told = f"Transaction cancelled, please refer to the reasons [{', '.join(reasons)}]"
     each = [
         {"Code": code, "Message": text, "Item": {}}

@@ -25,7 +25,7 @@ TRACE = (Event(NOON, State.PROCESSING, State.RETRYING, "雨" * 200),) * MOST_EVE
 
 
 def failing(number: int) -> Entry:
-    """One that has failed often, in a language of many bytes."""
+    """Return an occurrence that has failed often, in a language of many bytes."""
     held = Occurrence("ada", "digest", "* * * * *", None, NOON + number * 60_000, fence=40)
     held = replace(held, id="occ_" + "a" * 24, state=State.RETRYING, due_at=NOON, attempts=40)
     return Entry(replace(held, policies=POLICIES, error="雨" * 500), TRACE)
@@ -47,7 +47,7 @@ def kept_by(item: Item) -> list[Entry]:
 
 
 def size(value: object) -> int:
-    """As the service counts, and more rather than less."""
+    """Return the size as the service counts, or more."""
     if isinstance(value, dict):
         return 3 + sum(len(str(name)) + 1 + size(inner) for name, inner in value.items())
     return len(str(value).encode())
@@ -69,7 +69,7 @@ def test_j05_a_few_keep_their_whole_trace() -> None:
 
 
 def test_j05_a_failure_that_nothing_is_read_for_fills_no_more_than_its_share() -> None:
-    """The general way, which sees all of the item, writes a longer one."""
+    """The general way sees the whole item, and writes a longer text."""
     retried = Policies(delivery=Delivery.AT_LEAST_ONCE)
     running = replace(failing(0).occurrence, state=State.PROCESSING, attempts=1, policies=retried)
     failed = settle(running, Outcome(State.FAILED, Reason.FAILED, "雨" * 500), NOON)

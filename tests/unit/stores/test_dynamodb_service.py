@@ -1,4 +1,4 @@
-"""Requests to DynamoDB: where they go, as whom, and what is tried again."""
+"""Requests to DynamoDB: their address, their credentials, and their repeats."""
 
 import json
 import time
@@ -37,7 +37,7 @@ Answer = HttpAnswer | Exception
 
 
 def refused(code: str, status: int = 400, date: str = NOON_TEXT) -> HttpAnswer:
-    """A refusal, as the service writes one."""
+    """Return a refusal, as the service writes one."""
     told = {"__type": f"com.amazonaws.dynamodb.v20120810#{code}", "message": "because"}
     return HttpAnswer(status, json.dumps(told).encode(), kept=True, date=date)
 
@@ -64,7 +64,7 @@ class Answering:
 
 @pytest.fixture(autouse=True)
 def waited(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The seconds between tries, for which nobody sleeps."""
+    """Return the seconds between tries. The tests do not sleep for them."""
     seconds: list[float] = []
     monkeypatch.setattr(time, "sleep", seconds.append)
     return seconds
@@ -123,7 +123,9 @@ def test_an_answer_that_is_no_json_says_its_status() -> None:
 
 
 def test_j03_a_host_whose_clock_is_wrong_signs_by_the_services(waited: list[float]) -> None:
-    """So that a claim is refused for the clock, and not for a signature that nobody understands."""
+    """So a claim is refused for the clock, and not for a signature, which nobody would
+    understand.
+    """
     made, sender = service(refused("InvalidSignatureException"), GOOD, GOOD, now=NOON + 3_600_000)
     made.call("GetItem", {})
     made.call("GetItem", {})

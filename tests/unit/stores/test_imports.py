@@ -36,7 +36,7 @@ CLIENTS = {"boto3", "botocore", "pg8000", "sqlite3"}
 
 
 def loaded(code: str, url: str) -> set[str]:
-    """The clients that a process of its own has loaded in the end."""
+    """Return the clients that a process has loaded in the end."""
     done = subprocess.run(
         [sys.executable, "-c", code, url], capture_output=True, text=True, check=True
     )

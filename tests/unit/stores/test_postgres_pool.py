@@ -19,7 +19,7 @@ class TakenMeanwhile(list[Wire]):
 
 
 def connect() -> CoreConnection:
-    """One that nothing is said on."""
+    """Return a connection on which nothing is said."""
     return object.__new__(CoreConnection)
 
 

@@ -1,4 +1,4 @@
-"""A rebuild mends what is wrong when it comes to it, not what was wrong when it looked."""
+"""A rebuild mends a row as it is when its turn comes, not as it was at the look."""
 
 from collections.abc import Iterator
 from dataclasses import replace

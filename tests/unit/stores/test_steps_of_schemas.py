@@ -1,4 +1,4 @@
-"""J-01: the steps of a database's schema are its own and those of all, each with a number."""
+"""J-01: a database's schema has its own steps and those of all databases, each with a number."""
 
 from pathlib import Path
 

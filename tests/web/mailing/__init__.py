@@ -1,4 +1,4 @@
-"""The flows that the pages are tested with: what an action does, its input says."""
+"""The flows with which the pages are tested. The input of an action says what it does."""
 
 from typing import Final
 

@@ -43,8 +43,9 @@ def resolve(host: str, port: int) -> Sequence[str]:
 
 
 def resolve_within(seconds: float, ask: Resolve, host: str, port: int) -> Sequence[str]:
-    """Return all addresses of a name. Raise TargetFailed after so many seconds: the system's
-    resolver has its own timeout, and a lookup cannot be cancelled.
+    """Return all addresses of a name. Raise TargetFailed if that takes too many seconds.
+
+    The system's resolver has its own timeout, and a lookup cannot be cancelled.
     """
     found: list[str] = []
     if not run_in_thread(seconds, lambda: found.extend(ask(host, port))):

@@ -47,7 +47,7 @@ class FifoFields(TypedDict, total=False):
 
 
 def fifo_fields(name: str, ctx: Context) -> FifoFields:
-    """Return these fields if the name is that of a FIFO queue or topic. Each user is a group."""
+    """Return the fields for the name of a FIFO queue or topic, else none. Each user is a group."""
     if not name.endswith(".fifo"):
         return {}
     group = hashlib.sha256(ctx.principal.user_id.encode()).hexdigest()[:40]

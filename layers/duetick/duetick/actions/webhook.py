@@ -48,10 +48,10 @@ class Network:
 class Webhook:
     """POST the message to `url`, whose host must be one of `hosts`.
 
-    The header `Duetick-Signature` is `t=…,v1=…`: the Unix time, and the HMAC-SHA256 of
-    `<t>.<body>` with the secret. Check both, and refuse times more than five minutes old.
-    `redirects` is the most redirects that are followed; each is checked like the first address.
-    `timeout` covers all of it, from the name to the last redirect, even if an answer drips in.
+    The header `Duetick-Signature` is `t=…,v1=…`: the Unix time, and the HMAC-SHA256 of `<t>.<body>`
+    with the secret. Check both, and refuse times more than five minutes old. At most so many
+    `redirects` are followed, each checked like the first address. `timeout` covers everything from
+    the name's lookup to the last redirect, even if an answer drips in.
     """
 
     url: str
@@ -178,7 +178,9 @@ class _Pinned(http.client.HTTPSConnection):
 
     @contextmanager
     def cut_after(self, seconds: float) -> Iterator[None]:
-        """Cut the connection after so many seconds: a socket's timeout restarts with each byte."""
+        """Cut the connection after a number of seconds: a socket's timeout restarts with each
+        byte.
+        """
         timer = threading.Timer(seconds, self._cut)
         timer.daemon = True
         timer.start()

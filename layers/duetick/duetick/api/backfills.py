@@ -1,4 +1,4 @@
-"""The operations of operators on backfills. Those of other users do not exist to them."""
+"""The operations of operators on the backfills of a user. Another user's backfill is not found."""
 
 from typing import TYPE_CHECKING
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 def start_backfill(call: ApiCall) -> Answer:
     """Make the fire times of a schedule in a span of the past again. Unless `dryRun` is false,
-    nothing is made: the answer tells what would be. Ticks bring the times, at most `atOnce` each;
-    they stand beside the schedule's own ones, and use up none of its runs.
+    nothing is made: the answer is the plan. Ticks bring the times, at most `atOnce` each. The
+    occurrences stand beside the schedule's own ones, and use up none of its runs.
     """
     body = check_shape(BackfillBody, call.read_body())
     wanted = BackfillRequest(
@@ -45,15 +45,15 @@ def start_backfill(call: ApiCall) -> Answer:
 
 
 def list_backfills(call: ApiCall) -> Answer:
-    """Return the backfills of a user's schedules that stand, and those that ended, for 400 days;
-    the newest first.
+    """Return the backfills of a user's schedules, the newest first: those that stand, and for 400
+    days those that ended.
     """
     found = Backfills(call.schedules.store).find(call.schedules.user_id)
     return Answer(200, {"backfills": [backfill_json(one) for one in found]})
 
 
 def get_backfill(call: ApiCall) -> Answer:
-    """Return a backfill, and how far it is."""
+    """Return a backfill and its progress."""
     return Answer(200, backfill_json(_own(call)))
 
 

@@ -48,8 +48,8 @@ class ApiCall:
     """A call as it came, except that its user is already identified. `own` are the user's
     schedules; None if the route names no user. `own_of` gives those of any user to an operator.
 
-    If `operator`, it comes from a machine or an operator, for any user: `who`. `names` are the
-    decoded parts of the path but the user; `key` is one of them, or empty.
+    If `operator`, a machine or an operator makes the call, for any user: `who` is the caller.
+    `names` are the decoded parts of the path without the user; `key` is one of them, or empty.
     """
 
     store: Store
@@ -113,10 +113,10 @@ class ApiCall:
         header: Callable[[], object] = lambda: None,
         new: bool = False,
     ) -> Schedule:
-        """Return the schedule that the body describes, or that of a batch which is `given`; or
-        `merged` in its place.
+        """Return the schedule that the body describes. In a batch, `given` is its body. A patch has
+        the `merged` fields instead.
 
-        Raise InvalidSchedule naming all that is wrong with the body and with the header.
+        Raise InvalidSchedule naming everything that is wrong with the body and with the header.
         """
         from duetick.api.checking import check_shape  # pydantic costs a cold start
 

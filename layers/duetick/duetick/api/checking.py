@@ -1,4 +1,4 @@
-"""Bodies and queries as shapes, and what does not fit, in plain words. Pydantic is loaded here."""
+"""The check of bodies and queries against their shapes, in plain words. Pydantic is loaded here."""
 
 from collections.abc import Mapping
 from functools import cache

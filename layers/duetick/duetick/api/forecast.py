@@ -1,4 +1,4 @@
-"""The operation of the API that looks ahead: what is due in each minute."""
+"""The operation of the API that forecasts: the occurrences that are due in each minute."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -27,12 +27,12 @@ SCHEDULE: Final = "schedule"
 
 
 def forecast(call: ApiCall) -> Answer:
-    """Say how many occurrences are due in each minute ahead: of the token's user, or of all users
-    to operators. With a `schedule` it says what that would add, and in `bounds` where more is due
-    than the stack delivers, than operators allow, or than `most`. A call reads for some ten
-    seconds. If there is more, the answer has the sums so far and a `cursor`: send the same body
-    with it, until it is null. On DynamoDB a forecast of many users first tells its cost, and reads
-    nothing without `yes`.
+    """Count the occurrences that are due in each minute ahead: of the token's user, or for
+    operators of all users. With a `schedule`, the answer also has the occurrences that it would
+    add. `bounds` names the windows in which more is due than the stack delivers, than operators
+    allow, or than `most`. A call reads for some ten seconds. If more is left to read, the answer
+    has the sums so far and a `cursor`: send the same body with the cursor, until it is null. On
+    DynamoDB, a forecast of many users first tells its cost, and reads nothing without `yes`.
     """
     body = call.read_body()
     asked = _question(call, body)
@@ -57,7 +57,7 @@ def _within(seconds: float) -> Callable[[], bool]:
 
 
 def _question(call: ApiCall, body: dict[str, Json]) -> Question:
-    """Read what is asked. Raise InvalidSchedule naming everything that is wrong with it."""
+    """Read the question. Raise InvalidSchedule naming everything that is wrong with it."""
     read: dict[str, Any] = {}
     found = refusals_of(
         [

@@ -20,7 +20,7 @@ SHOWN_MS: Final = 30 * DAY * 1_000
 
 def list_pauses(call: ApiCall) -> Answer:
     """Return the pauses of users, of flows and of everything, the newest first: those that stand,
-    and those that ended `from` an instant on, or in the last thirty days.
+    and those that ended since `from`, or in the last thirty days.
     """
     now, query = call.store.now(), call.read_query(PausesQuery)
     since = instant("from", query.since)

@@ -51,8 +51,9 @@ def _create(call: ApiCall, body: Mapping[str, Json]) -> Answer:
 
 
 def list_jobs(call: ApiCall) -> Answer:
-    """Return a page of jobs by id, which begins with the time at which it was made: those in one
-    state, of one flow. If few match, a page may be short, or empty: go on until `cursor` is null.
+    """Return a page of jobs, in one state or of one flow. They are ordered by id, and so by the
+    time of their creation. If few jobs match, a page may be short or empty: go on until `cursor` is
+    null.
     """
     query = call.read_query(JobsQuery)
     page = _jobs(call).list(query.limit, query.cursor, state=query.state, flow=query.flow)
@@ -66,8 +67,8 @@ def get_job(call: ApiCall) -> Answer:
 
 
 def cancel_job(call: ApiCall) -> Answer:
-    """End a job that waits or runs. An action that runs goes on, but it can no longer settle, and
-    what it wrote in a transaction is undone. One that is cancelled stays so.
+    """End a job that waits or runs. An action that runs goes on, but can no longer settle: its
+    writes in a transaction are undone. A job that is cancelled stays so.
     """
     jobs = _jobs(call)
     jobs.cancel(call.key, Operator(call.who, call.why()) if call.operator else THE_USER)
@@ -84,8 +85,8 @@ def job_history(call: ApiCall) -> Answer:
 
 
 def explain_job(call: ApiCall) -> Answer:
-    """Explain what became of a job, or what will: a verdict, sentences, and what they follow
-    from.
+    """Explain the outcome of a job, or what will become of it: a verdict, sentences, and the facts
+    that they follow from.
     """
     found = _jobs(call).explain(call.key)
     return Answer(200, explanation_json(found, operator=call.operator))

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 
 def list_limits(call: ApiCall) -> Answer:
-    """Return the limits that stand, by scope: how many run under each, how many have begun in its
-    window, and from when on it has a place again if it has none.
+    """Return the limits that stand, by scope. Each has the number that runs under it, and the
+    number that began in its window. If a limit has no place, it has the time from which there is
+    one.
     """
     now = call.store.now()
     found = sorted(call.store.limits.standing().every, key=lambda one: one.scope)
@@ -28,10 +29,10 @@ def list_limits(call: ApiCall) -> Answer:
 
 
 def set_limit(call: ApiCall) -> Answer:
-    """Limit `user:<id>`, `flow:<name>` or `action:<flow>/<action>`: `parallel` says how many run at
-    once, `rate` how many begin in each minute, hour or day of the clock. It takes the place of the
-    limit that the scope has; the same limit again changes nothing. What runs already is counted
-    only if it began under a limit of that scope.
+    """Limit `user:<id>`, `flow:<name>` or `action:<flow>/<action>`. At most `parallel` occurrences
+    run at once; at most `rate` begin in each minute, hour or day of the clock. The limit takes the
+    place of the one that the scope has; the same limit again changes nothing. An occurrence that
+    runs already counts only if it began under a limit of that scope.
     """
     body: Mapping[str, Any] = call.read_body()
     scope = call.names["scope"]
@@ -53,8 +54,8 @@ def set_limit(call: ApiCall) -> Answer:
 
 
 def lift_limit(call: ApiCall) -> Answer:
-    """Lift the limit of a scope, and return it; nothing if there is none. What waits for it begins
-    with the next tick.
+    """Lift the limit of a scope, and return it; nothing if there is none. Occurrences that wait for
+    it begin with the next tick.
     """
     now = call.store.now()
     ended = call.store.limits.lift(call.names["scope"], now=now)

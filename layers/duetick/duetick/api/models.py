@@ -41,7 +41,7 @@ class Shape(BaseModel):
 
 
 def _without_defaults(schema: dict[str, JsonValue]) -> None:
-    """Remove the defaults: each action has its own, so that the document names none."""
+    """Remove the defaults. Each action has its own, so the document names none."""
     properties = schema["properties"]
     for one in properties.values() if isinstance(properties, dict) else ():
         if isinstance(one, dict):
@@ -130,8 +130,8 @@ class JobPoliciesShape(Shape):
 
 
 class JobBody(Shape):
-    """A job: an action that runs once, `at` a time, or after a `delay` of so many seconds, or at
-    once. Within a day, the same `key` in one flow makes nothing more.
+    """A job: an action that runs once, `at` a time, after a `delay` in seconds, or now. Within a
+    day, the same `key` in one flow makes nothing more.
     """
 
     flow: str
@@ -181,7 +181,7 @@ class SchedulesBody(Shape):
 
 class PreviewBody(Shape):
     """An expression to look at before anything is saved: its next `limit` times after `after`, or
-    from now on. Of the policies, those count that name fire times.
+    from now on. Only the policies that name fire times count.
     """
 
     cron: Annotated[str, Field(examples=["0 9 * * MON-FRI"])] | DayMap
@@ -192,9 +192,9 @@ class PreviewBody(Shape):
 
 
 class ForecastSchedule(Shape):
-    """A schedule that is not saved. With the `key` of a schedule that is there, it takes that
-    schedule's place, and takes from it the fields that are left out. Without a key, each of so many
-    users (`copies`) gets one.
+    """A schedule that is not saved. With the `key` of a saved schedule, it takes that schedule's
+    place, and the fields that are left out are that schedule's. Without a key, `copies` users get
+    one each.
     """
 
     cron: Annotated[str, Field(examples=["0 9 * * *"])] | DayMap | None = None
@@ -207,10 +207,10 @@ class ForecastSchedule(Shape):
 
 
 class ForecastBody(Shape):
-    """The question of a forecast: the occurrences due `from` an instant (now) until another (a
-    day later), at most eight days; of a flow, or of one of its actions. `most` are allowed in each
-    `per` of the clock, in UTC. A run `lasts` so many seconds. On DynamoDB, `yes` agrees to the cost
-    of the read.
+    """The question of a forecast: the occurrences due `from` an instant (now) until another (a day
+    later), at most eight days; of a flow, or of one of its actions. `most` are allowed in each
+    `per` of the clock, in UTC. A run `lasts` a number of seconds. On DynamoDB, `yes` agrees to the
+    cost of the read.
     """
 
     since: Annotated[Instant | None, Field(alias="from")] = None
@@ -367,7 +367,7 @@ class WorkersQuery(Shape):
 
 
 class AllQuery(SoughtQuery):
-    """A part of all schedules. Without `state`, it has all but those that are done. A `text` is
+    """A part of all schedules. Without `state`, it has all schedules that are not done. A `text` is
     looked for in the name of the user, too.
     """
 
@@ -375,8 +375,8 @@ class AllQuery(SoughtQuery):
 
 
 class NamedQuery(Shape):
-    """The schedule of an occurrence: its user, which is empty for a static one, and its key. Give
-    both, or neither.
+    """The schedule of an occurrence: its user and its key. The user of a static schedule is empty.
+    Give both, or neither.
     """
 
     user: str | None = None
@@ -384,8 +384,8 @@ class NamedQuery(Shape):
 
 
 class Occurrences(Shape):
-    """A filter of occurrences. A `label` is NAME=TEXT; `from` is an instant, `to` the one before
-    which it ends. `origin` is what asked for them: their origin begins with it.
+    """A filter of occurrences. A `label` is NAME=TEXT. The span begins at `from` and ends before
+    `to`. The origin of an occurrence begins with `origin`.
     """
 
     state: Literal["running"] | ShownState | None = None
@@ -404,8 +404,8 @@ class OccurrencesQuery(Occurrences, PageQuery):
 
 
 class ManyOccurrences(Occurrences):
-    """The occurrences to change: those that a filter names, `limit` in one call, after a `cursor`.
-    Unless `dryRun` is false, nothing is changed.
+    """The occurrences to change: those that the filter names, `limit` in one call, after a
+    `cursor`. Unless `dryRun` is false, nothing is changed.
     """
 
     dry_run: bool = True
@@ -414,7 +414,7 @@ class ManyOccurrences(Occurrences):
 
 
 class PausesQuery(Shape):
-    """The pauses that stand, and those that ended `from` an instant on."""
+    """The pauses that stand, and those that ended since `from`."""
 
     since: Annotated[Instant | None, Field(alias="from")] = None
 

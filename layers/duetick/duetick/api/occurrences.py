@@ -33,8 +33,8 @@ waits for 29 s.
 
 def list_occurrences(call: ApiCall) -> Answer:
     """Return a page of occurrences of all users, the newest first: those that run (`running`), wait
-    or are dead. With a `user`, those in any state. If a filter is given, a page may have fewer than
-    `limit`: go on until `cursor` is null.
+    or are dead. With a `user`, the page has occurrences in any state. With a filter, the page may
+    have fewer than `limit`: go on until `cursor` is null.
     """
     query = call.read_query(OccurrencesQuery)
     page = _all(call).page(_which(query), query.limit, query.cursor)
@@ -43,7 +43,7 @@ def list_occurrences(call: ApiCall) -> Answer:
 
 def get_occurrence(call: ApiCall) -> Answer:
     """Return one occurrence, with its failed attempts, its transitions, and its schedule. Without
-    `user` and `key`, DynamoDB finds only those that run, wait or are dead.
+    `user` and `key`, DynamoDB finds only occurrences that run, wait or are dead.
     """
     found = _find(call)
     record = call.store.schedules.get(found.user_id, found.key)
@@ -60,8 +60,8 @@ def retry_occurrence(call: ApiCall) -> Answer:
 
 
 def cancel_occurrence(call: ApiCall) -> Answer:
-    """End an occurrence that runs or waits. An action that runs goes on, but it can no longer
-    settle, and what it wrote in a transaction is undone.
+    """End an occurrence that runs or waits. An action that runs goes on, but can no longer settle:
+    its writes in a transaction are undone.
     """
     return _change(call, "cancel")
 

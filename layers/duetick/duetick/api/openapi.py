@@ -161,7 +161,7 @@ def _responses(route: Route) -> Node:
 
 
 def _name_refusal(status: int) -> str:
-    """Return the name of the answer with that status, which all routes share."""
+    """Return the name of the answer with that status. All routes share the answer."""
     return f"Refused{status}"
 
 
@@ -204,10 +204,10 @@ def _schemas() -> Node:
 
 
 def _plain(schema: Node) -> Node:
-    """Return a schema as generators of clients read it best.
+    """Return a schema in the form that generators of clients read best.
 
-    Titles only repeat names. A default makes a field required in what they generate, so the
-    description says it. A set of texts that has a name is referred to.
+    Titles only repeat names. A default makes a field required in the generated code, so the
+    description says the default. A set of texts that has a name is referred to.
     """
     known = {tuple(get_args(one)): name for name, one in NAMED.items()}
     if tuple(schema.get("enum", ())) in known:

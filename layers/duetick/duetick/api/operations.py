@@ -44,7 +44,7 @@ def show(call: ApiCall, schedule: Record, status: int = 200) -> Answer:
 
 def list_actions(call: ApiCall) -> Answer:
     """Return the actions that a schedule may name. A schedule has its action's policies unless it
-    chooses others; it may choose those in `mayChange`.
+    chooses others. It may choose only the policies in `mayChange`.
     """
     from duetick.core.offers import offers  # each request loads what it needs
 
@@ -53,7 +53,7 @@ def list_actions(call: ApiCall) -> Answer:
 
 def list_flows(call: ApiCall) -> Answer:
     """Return the flows with the actions that a schedule may name, each with the JSON Schema of its
-    input: for forms and agents. A user reads of those that users may schedule.
+    input: for forms and agents. A user reads only of actions that users may schedule.
     """
     from duetick.core.offers import catalogue  # each request loads what it needs
 
@@ -108,7 +108,7 @@ def resume_schedule(call: ApiCall) -> Answer:
 
 
 def run_schedule(call: ApiCall) -> Answer:
-    """Fire a schedule now, besides its own times. A repeat within a day, with the same
+    """Fire a schedule now, in addition to its own times. A repeat within a day, with the same
     Idempotency-Key, fires nothing and returns the state of the first run. A user's runs are
     limited; operators' runs are not.
     """

@@ -18,9 +18,9 @@ NO_KEY: Final = "none"
 
 
 def put_schedules(call: ApiCall) -> Answer:
-    """Create or replace up to 500 schedules in one call. Each is answered by itself, in order, as a
-    PUT of it is: with its status, and the schedule or the error. One that is wrong stops no other.
-    Each counts as a write of the user. A repeat changes nothing more.
+    """Create or replace up to 500 schedules in one call. Each has an answer of its own, in order,
+    as a PUT has: its status, and the schedule or the error. A wrong one stops no other. Each counts
+    as a write of the user. A repeat changes nothing more.
     """
     call, places = call.dry(), count()
 

@@ -25,8 +25,8 @@ NOBODY: Final = "nobody"
 
 
 def preview(call: ApiCall) -> Answer:
-    """Return what an expression means, before anything is saved: a sentence, the next fire times
-    with changes of the clocks, and warnings. What a put would refuse of the times is a warning.
+    """Return the meaning of an expression before anything is saved: a sentence, the next fire times
+    with changes of the clocks, and warnings. Times that a put would refuse are warnings.
     """
     from duetick.core.meaning import Circumstances, meaning_of  # for this route alone
 
@@ -67,8 +67,8 @@ def history(call: ApiCall) -> Answer:
 
 
 def explain(call: ApiCall) -> Answer:
-    """Explain why a schedule fired at a time, did not, or whether it will: a verdict, sentences,
-    and what they follow from. It outlives the schedule.
+    """Explain why a schedule fired at a time or did not, or if it will fire: a verdict, sentences,
+    and the facts that they follow from. The explanation outlives the schedule.
     """
     from duetick.core.wording import explanation_json  # each request loads what it needs
 
@@ -79,8 +79,8 @@ def explain(call: ApiCall) -> Answer:
 
 def show_timeline(call: ApiCall) -> Answer:
     """Return a span of a schedule in short: each outcome, the definitions that were in force, the
-    pauses of groups, the changes of the clocks, the fire times ahead, and what does not add up. By
-    default it is the day behind us and the day ahead.
+    pauses of groups, the changes of the clocks, the fire times ahead, and times that do not add up.
+    By default the span is the day behind us and the day ahead.
     """
     from duetick.core.timeline import Window, timeline  # for this route alone
 

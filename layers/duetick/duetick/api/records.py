@@ -16,9 +16,9 @@ from duetick.core.wire import iso
 
 
 def show_overview(call: ApiCall) -> Answer:
-    """Return how much is due, late, under way, dead since a day, unreadable; the last ticks, the
-    pauses that hold, the backfills that stand; and the last hourly count and verification. Each
-    count ends at 1,000: `more` says that there may be more.
+    """Return the number of rows and occurrences that are due, late, under way, dead since a day,
+    unreadable; the last ticks, the pauses that hold, the backfills that stand; and the last hourly
+    count and verification. Each count ends at 1,000: `more` says that there may be more.
     """
     return Answer(200, overview(call.store, call.store.now()))
 
@@ -32,7 +32,7 @@ def list_workers(call: ApiCall) -> Answer:
 
 
 def list_locks(call: ApiCall) -> Answer:
-    """Return the named locks, of which each kind of work has one, and who has them."""
+    """Return the named locks with their owners. Each kind of work has one lock."""
     return Answer(200, {"locks": [*locks_json(call.store)]})
 
 
@@ -69,9 +69,9 @@ def mend_schedule(call: ApiCall) -> Answer:
 
 
 def list_operations(call: ApiCall) -> Answer:
-    """Return a page of what operators did, the newest first: who, when, what, why, and the outcome.
-    A page may be short, or empty: go on until `cursor` is null. A change of a moment ago may be
-    missing.
+    """Return a page of the operations of operators, the newest first: who, when, what, why, and the
+    outcome. A page may be short or empty: go on until `cursor` is null. An operation of a moment
+    ago may be missing.
     """
     query = call.read_query(OperationsQuery)
     found = operations_page(

@@ -16,9 +16,9 @@ UNREAD: Final = "The witness cannot be read; try again."
 
 def recover_store(call: ApiCall) -> Answer:
     """Decide about the times that may have fired between a backup and its restore: `skip` records
-    them as missed, `latest` leaves the newest of each schedule to its misfire policy, `fire` all of
-    them. Unless `dryRun` is false, nothing is changed. A call ends after 15 seconds: until
-    `complete`, repeat it, and it goes on. A dry run begins anew.
+    them as missed, `latest` leaves the newest of each schedule to its misfire policy, `fire` leaves
+    all of them to it. Unless `dryRun` is false, nothing is changed. A call ends after 15 seconds.
+    Repeat it until `complete`: it goes on. A dry run begins anew.
     """
     from duetick.core.recovery import recover  # once in years: no start pays for it
 

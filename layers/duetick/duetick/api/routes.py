@@ -38,16 +38,17 @@ class Later:
 @dataclass(frozen=True, slots=True)
 class Route:
     """One operation. `path` follows `/api`, or `/api/users/{user}`; `{key}` is one segment. `body`
-    and `query` name shapes of `models`, `answers` those of `views`: what a call does not need is
-    not loaded.
+    and `query` name shapes of `models`, `answers` names shapes of `views`: a call loads only the
+    shapes that it needs.
 
     A `conditional` route takes If-Match; a route that `creates` takes If-None-Match too. `refusals`
-    are the statuses beyond those that every route may have. A route `of_all` users, which names
-    none, is for operators. One that is `of_any` is for the user of a token, and for machines and
-    operators too, who name no user there; if it is `alone`, it has no twin below a user. One that
-    `reads` changes nothing, whatever its method. One that `erases` a user is recorded without the
-    user. `told` are the fields of the body, or of the query, that the record of an operator's call
-    has beside the names of the path. A call that `finds` an occurrence is about its user.
+    are the statuses beyond those that every route may have. A route `of_all` users names no user,
+    and is for operators. A route `of_any` is for the user of a token, and for machines and
+    operators, who name no user there; if it is `alone`, it has no twin below a user. A route that
+    `reads` changes nothing, even with another method than GET. A route that `erases` a user is
+    recorded without the user. `told` are the fields of the body, or of the query, that the record
+    of an operator's call has beside the names of the path. A call that `finds` an occurrence is
+    about its user.
     """
 
     method: str

@@ -29,7 +29,7 @@ class Form(NamedTuple):
         return found
 
     def may_be(self, parts: list[str]) -> bool:
-        """Return True if a path has this form, whatever its names are made of."""
+        """Return True if a path has this form. Its names may have any characters."""
         return len(parts) == len(self.parts) and all(
             form == part or (part and form.startswith("{"))
             for form, part in zip(self.parts, parts, strict=True)

@@ -215,7 +215,7 @@ def _pick_told(route: Route, call: ApiCall) -> dict[str, Json]:
 
 
 def _user_in(told: Mapping[str, Json]) -> str | None:
-    """Return the user whom the fields of a call name, or None."""
+    """Return the user that the fields of a call name, or None."""
     user_id = told.get("user")
     if not isinstance(user_id, str) or not user_id:
         return None

@@ -40,7 +40,7 @@ def create_schedule(call: ApiCall) -> Answer:
 
 
 def put_schedule(call: ApiCall) -> Answer:
-    """Create or replace a schedule. A pause of it goes on, unless the body has `enabled`."""
+    """Create or replace a schedule. Its pause goes on, unless the body has `enabled`."""
     call = call.dry()
     wanted = call.definition(ScheduleBody, call.key, header=call.condition)
     version = wanted_version(call)

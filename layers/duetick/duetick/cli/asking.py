@@ -52,7 +52,7 @@ WRONG_TOKEN: Final = {
 
 
 class StackPlace(NamedTuple):
-    """The address of a stack, and the tokens that are known of it."""
+    """The address of a stack, and its known tokens."""
 
     url: str
     token: str
@@ -61,29 +61,36 @@ class StackPlace(NamedTuple):
 
 
 def add_place(parser: "Options", *, again: bool = False) -> None:
-    """Add the options that say whom to ask. With `again` those before a verb stay."""
+    """Add the options that name the stack to ask. With `again`, options before a verb stay."""
     default = argparse.SUPPRESS if again else None
-    parser.add_argument("--url", default=default, help="the API's; or set DUETICK_URL")
+    parser.add_argument("--url", default=default, help="the address of the API; or set DUETICK_URL")
     parser.add_argument(
-        "--stack", default=default, help="a deployed one, asked as an operator: signed, no token"
+        "--stack",
+        default=default,
+        help="the name of a deployed stack: calls are an operator's, signed, without a token",
     )
 
 
 def add_why(parser: "Options", *, again: bool = False) -> None:
     """Add the reason of an operator's write."""
     default = argparse.SUPPRESS if again else ""
-    parser.add_argument("--why", default=default, help="why: it is recorded with what is done")
+    parser.add_argument(
+        "--why", default=default, help="your reason: it is recorded with the operation"
+    )
 
 
 def add_json(parser: "Options") -> None:
     """Add the choice of a script."""
-    parser.add_argument("--json", action="store_true", help="one JSON document")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
 def add_limit(parser: "Options") -> None:
-    """Add how much is shown of a list."""
+    """Add the option that limits the lines of a list."""
     parser.add_argument(
-        "--limit", type=_limit, default=MOST_SHOWN, help=f"how many; default {MOST_SHOWN}, or all"
+        "--limit",
+        type=_limit,
+        default=MOST_SHOWN,
+        help=f"the most entries; default {MOST_SHOWN}, or all",
     )
 
 
@@ -96,7 +103,7 @@ def _limit(text: str) -> int | None:
 
 
 def place_of(chosen: argparse.Namespace) -> StackPlace:
-    """Return where to ask: the address that is given, or the local stack that runs here."""
+    """Return the stack to ask: the address that is given, or the local stack that runs here."""
     url = chosen.url or os.environ.get("DUETICK_URL", "")
     running = local_note.find(Path.cwd())
     if url:
@@ -163,7 +170,7 @@ def warn_of_unknown(operators: "Operators", kind: str, name: str) -> None:
 
 @contextmanager
 def advice(chosen: argparse.Namespace) -> Iterator[None]:
-    """Say of a call that nobody answered, or that was refused its caller, what to look at."""
+    """Say what to look at if nobody answers a call, or if its caller is refused."""
     try:
         yield
     except ApiError as problem:

@@ -30,7 +30,7 @@ _VERBS: Final = {
     "start": "foresee a backfill; with --yes, start it: ticks bring its times",
     "list": "those that stand, and those that have ended",
     "show": "one, and how far it is",
-    "stop": "bring no more; what was brought goes on",
+    "stop": "bring no more; the occurrences that were brought go on",
     "continue": "go on where it was stopped",
 }
 
@@ -68,11 +68,13 @@ def add_backfill(commands: Commands) -> None:
         if verb == "start":
             _add_start(one)
         elif verb != "list":
-            one.add_argument("id", help="of the backfill: a list shows it")
+            one.add_argument("id", help="the id of the backfill: a list shows it")
         asking.add_place(one)
         one.add_argument("--store", help="work on this store itself, without an API")
         one.add_argument(
-            "--user", type=not_empty, help="whose schedules; of a store also none, for all"
+            "--user",
+            type=not_empty,
+            help="the user of the schedules; with --store, all users without it",
         )
         asking.add_why(one)
         asking.add_json(one)
@@ -80,17 +82,17 @@ def add_backfill(commands: Commands) -> None:
 
 
 def _add_start(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("key", help="of the schedule; with --flow, a static one's id")
+    parser.add_argument("key", help="the key of the schedule; with --flow, the id of a static one")
     parser.add_argument(
         "--flow", type=not_empty, help="with --store: the flow of a static schedule"
     )
     parser.add_argument("--from", dest="since", required=True, help="such as 2026-12-01T00:00:00Z")
-    parser.add_argument("--to", dest="until", required=True, help="before that time")
+    parser.add_argument("--to", dest="until", required=True, help="the end: times before it")
     parser.add_argument(
         "--at-once",
         type=whole(1, MOST_AT_ONCE),
         default=1,
-        help="each tick brings so many, side by side if it is more than 1; default 1",
+        help="the most that each tick brings, side by side if more than 1; default 1",
     )
     parser.add_argument(
         "--overlap",
@@ -98,12 +100,17 @@ def _add_start(parser: argparse.ArgumentParser) -> None:
         help="wait: one after another, so --at-once must be 1; allow: side by side, at most "
         "--at-once; default: allow if --at-once is more than 1",
     )
-    parser.add_argument("--all", action="store_true", help="those that have fired, too")
+    parser.add_argument("--all", action="store_true", help="bring also the times that have fired")
     parser.add_argument("--newest-first", action="store_true")
     parser.add_argument(
-        "--most", type=whole(1, MOST_TIMES_EVER), default=MOST_TIMES, help="refuse more times"
+        "--most",
+        type=whole(1, MOST_TIMES_EVER),
+        default=MOST_TIMES,
+        help="refuse a backfill of more times",
     )
-    parser.add_argument("--yes", action="store_true", help="start it; else it is a dry run")
+    parser.add_argument(
+        "--yes", action="store_true", help="start the backfill; without it a dry run"
+    )
 
 
 def _run(chosen: argparse.Namespace) -> None:
@@ -170,7 +177,7 @@ def _door(chosen: argparse.Namespace) -> Iterator[Door]:
 
 
 class OfStore:
-    """The backfills of a store. What changes something is recorded."""
+    """The backfills of a store. Each change of one is recorded."""
 
     def __init__(self, store: Store, chosen: argparse.Namespace) -> None:
         from duetick.cli.stores import whoever
@@ -219,7 +226,7 @@ class OfStore:
         return self._record(self._backfills.get(name).one.user_id, name)
 
     def all(self) -> list[Mapping[str, Any]]:
-        """Return those of a user, or all."""
+        """Return the backfills of a user, or all."""
         return [backfill_json(one) for one in self._backfills.find(self._chosen.user)]
 
     def show(self, name: str) -> Mapping[str, Any]:

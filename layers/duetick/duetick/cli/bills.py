@@ -41,7 +41,7 @@ MOST_IN_PACK: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Schedules that fire alike: how many, how often in a day, how many fires share a pack."""
+    """Schedules that fire alike: their number, the fires of each in a day, the fires of a pack."""
 
     schedules: float
     fires_a_day: float
@@ -49,7 +49,7 @@ class Load:
 
 
 def bill(backend: Backend, loads: Sequence[Load], usage: Usage, prices: Prices) -> Lines:
-    """Return the costs of a month with these loads: at rest, of the fires, of what is kept."""
+    """Return the costs of a month with these loads: at rest, of the fires, of the kept bytes."""
     total: Counter[str] = Counter(at_rest(backend, usage, prices))
     for load in loads:
         millions = load.schedules * load.fires_a_day * DAYS / MILLION
@@ -74,7 +74,7 @@ def add_costs(commands: Commands) -> None:
     parser = note_parser(
         commands.add_parser(
             "costs",
-            help="what a deployment costs, and a million fires",
+            help="the costs of a deployment, and of a million fires",
             description="Without --schedules, the costs at rest, of a million fires, and of what "
             "is kept. With it, the bill of a month, for each backend: over the API, over the "
             "queue, and with Trigger=managed. Several numbers, such as --schedules 100000,1000 "
@@ -85,9 +85,11 @@ def add_costs(commands: Commands) -> None:
         "--tick-minutes",
         type=more_than_nothing,
         default=1.0,
-        help="minutes between two ticks; 60 with Trigger=managed, whatever this says",
+        help="minutes between two ticks; always 60 with Trigger=managed",
     )
-    parser.add_argument("--memory", type=whole(*MEMORY), default=512, help="MB of each function")
+    parser.add_argument(
+        "--memory", type=whole(*MEMORY), default=512, help="the memory of each function in MB"
+    )
     parser.add_argument("--architecture", choices=("arm64", "x86_64"), default="arm64")
     numbers = several(more_than_nothing)
     parser.add_argument("--users", type=more_than_nothing, default=1.0, help="of your application")

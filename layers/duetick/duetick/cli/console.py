@@ -46,7 +46,10 @@ def add_console(commands: "Commands") -> None:
     parser = note_parser(commands.add_parser("console", help=told, description=told))
     add_place(parser)
     parser.add_argument(
-        "--port", type=whole(), default=PORT, help=f"of a deployed stack's; default {PORT}"
+        "--port",
+        type=whole(),
+        default=PORT,
+        help=f"the port of a deployed stack's console; default {PORT}",
     )
     parser.set_defaults(command=_console)
 

@@ -44,7 +44,7 @@ class Usage:
     """The usage of a deployment.
 
     Units are counted. Seconds, as billed at `memory_gb`, and kilobytes of log are measured. Units
-    and seconds are those of DynamoDB, which needs the most of both. `log_successes` is the share of
+    and seconds are those of DynamoDB: it needs the most of both. `log_successes` is the share of
     the fires that succeed and have a line of their own. A pack of `pack_fires` is sent, received
     and deleted; its dispatch waits for its second. `pollers` ask an empty queue all the time. A
     ring claims, begins and settles in one invocation. A bell that is put, moved or deleted is one
@@ -211,7 +211,7 @@ _BY_WAY: Final[Mapping[Way, Callable[[Usage, Prices], Lines]]] = {
 
 
 def bells_per_million(backend: Backend, usage: Usage = Usage(), prices: Prices = LISTED) -> Lines:
-    """Return the costs of a million bells put, moved or deleted, besides the changes of their rows.
+    """Return the costs of a million bells put, moved or deleted, without the changes of their rows.
 
     EventBridge takes nothing for the call.
     """
@@ -259,8 +259,9 @@ def look_ahead(seconds: float, usage: Usage = Usage(), prices: Prices = LISTED) 
 
 
 def scheduler_per_million(usage: Usage = Usage(), prices: Prices = LISTED) -> Lines:
-    """Return the costs of the same million with EventBridge Scheduler, one schedule for each. They
-    call a function that keeps no ledger and logs only what Lambda logs.
+    """Return the costs of the same million with EventBridge Scheduler, one schedule for each.
+
+    The schedules call a function that keeps no ledger and logs only what Lambda logs.
     """
     return {
         "EventBridge Scheduler": prices.scheduler_million,
@@ -282,8 +283,9 @@ def _seconds(seconds: float, usage: Usage, prices: Prices) -> float:
 
 
 def over(way: Way, usage: Usage = Usage()) -> Usage:
-    """Return the usage of a stack of that way, which logs successes as it does unasked. With bells
-    a tick comes each hour, whatever the usage says.
+    """Return the usage of a stack of that way. It logs successes by the default of that way.
+
+    With bells a tick comes each hour, even if the usage says otherwise.
     """
     minutes = MANAGED_TICK_MINUTES if way == "managed" else usage.tick_minutes
     successes = float(way != "queue")

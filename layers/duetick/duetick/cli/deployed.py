@@ -64,7 +64,7 @@ def _list_nested(cloudformation: _CloudFormation, stack: str) -> dict[str, dict[
 
 @dataclass(frozen=True, slots=True)
 class Deployed:
-    """A stack of Duetick's, which may stand in another one, and whoever signs for it."""
+    """A stack of Duetick, perhaps nested in another one, and the signer of calls to it."""
 
     outputs: Mapping[str, str]
     session: Session

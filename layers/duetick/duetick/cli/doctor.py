@@ -1,4 +1,4 @@
-"""`duetick doctor`: is everything as it should be? A line for each thing, and how to mend it."""
+"""`duetick doctor`: a line for each thing that has to be right, and what mends it."""
 
 import argparse
 import os
@@ -38,7 +38,7 @@ ZONE: Final = "Europe/Berlin"
 
 
 class Asks(NamedTuple):
-    """The options with which the next command asks the same place: its API, or its store."""
+    """The options that lead the next command to the same place: its API, or its store."""
 
     api: str
     store: str
@@ -86,7 +86,7 @@ def _about(chosen: argparse.Namespace) -> Iterator[Look]:
 
 
 def _machine() -> Iterator[Look]:
-    """Look at what every command needs: this program, the zones, the settings of the shell."""
+    """Look at the needs of every command: this program, the zones, the settings of the shell."""
     yield Look("program", True, f"duetick {VERSION}, Python {sys.version.split()[0]}")
     yield _try("time zones", _zones)
     if os.environ.get("DUETICK_STORE"):
@@ -107,7 +107,7 @@ def _settings() -> str:
 
 
 def _try(name: str, look: Callable[[], str], advice: str = "") -> Look:
-    """Return what a look says, or why it failed and what to do."""
+    """Return the result of a look, or the reason of its failure and what to do."""
     try:
         return Look(name, True, look())
     except (CliProblem, DuetickError, ValueError, OSError) as problem:
@@ -150,8 +150,9 @@ def _look_into(store: "Store", address: str) -> Iterator[Look]:
 
 
 def _asks_of_store(address: str) -> Asks:
-    """Return the options of the commands that go on: those that ask an API need the stack that
-    works on this store. The local one that runs here is found without a name.
+    """Return the options for the next commands: those of the API need the stack of this store.
+
+    A local stack that runs here is found without a name.
     """
     is_here = any(one.store == address for one in local_note.find(Path.cwd()))
     api = "" if is_here else " --stack NAME"
@@ -175,7 +176,7 @@ def _skew(name: str, there: int, whose: str) -> Look:
 
 
 def _look_at(found: Mapping[str, Any], asks: Asks, *, is_empty: bool = False) -> Iterator[Look]:
-    """Look at what an overview tells, the causes before what they lead to."""
+    """Look at the parts of an overview, the causes before their effects."""
     yield _try("backup", lambda: _check_restore(found.get("restored"), asks))
     yield _try("ticks", lambda: _check_tick(found["ticks"], found["at"], asks, is_empty=is_empty))
     yield _try("rows due", lambda: _due(found, asks))
@@ -190,7 +191,7 @@ def _look_at(found: Mapping[str, Any], asks: Asks, *, is_empty: bool = False) ->
 
 
 def _check_bells(bells: Mapping[str, Any]) -> str:
-    """Say how many bells are pending; raise if one has been for two hours."""
+    """Return the number of pending bells in words. Raise if one has been pending for two hours."""
     if bells["areLate"]:
         raise CliProblem(
             f"{count_of(bells['pending'])} are pending, the first since {bells['since']}: their "
@@ -211,7 +212,9 @@ def _check_restore(restored: Mapping[str, Any] | None, asks: Asks) -> str:
 
 
 def _check_tick(ticks: Mapping[str, Any], at: str, asks: Asks, *, is_empty: bool) -> str:
-    """Say how old the report of the last tick is; raise if it is too old, or could not claim."""
+    """Return the age of the last tick's report in words. Raise if it is too old, or could not
+    claim.
+    """
     if not ticks["last"]:
         if is_empty:
             return "none has reported, and there is no schedule yet"
@@ -240,7 +243,7 @@ START_IT: Final = (
 
 
 def _since(then: str, now: str) -> str:
-    """Return how long ago an instant was."""
+    """Return the age of an instant in words."""
     seconds = (datetime.fromisoformat(now) - datetime.fromisoformat(then)).total_seconds()
     return f"{seconds:,.0f} s ago"
 
@@ -265,7 +268,7 @@ def _read(unreadable: Mapping[str, Any], asks: Asks) -> str:
 
 
 def _count(counted: Mapping[str, Any] | None, asks: Asks) -> str:
-    """Say what the last hourly count found; raise if schedules fire at a wrong time or never."""
+    """Return the last hourly count in words. Raise if schedules fire at a wrong time or never."""
     if counted is None:
         return f"not counted yet: that comes each hour, and `duetick check{asks.store}` does it now"
     wrong = ", ".join(f"{counted[name]:,} {name}" for name in COUNTED if counted[name])
@@ -329,7 +332,7 @@ UNKNOWN: Final = (
 
 
 def _ask(chosen: argparse.Namespace) -> Iterator[Look]:
-    """Look at what the API answers."""
+    """Look at the answers of the API."""
     try:
         found: Any = operators_of(chosen).overview()
     except (CliProblem, DuetickError) as problem:
@@ -376,7 +379,7 @@ def _version(deployed: str) -> str:
 
 
 def _dispatch(variables: dict[str, str]) -> str:
-    """Say how the tick reaches dispatch: the endpoint, and IAM or a secret."""
+    """Return the way of the tick to dispatch in words: the endpoint, and IAM or a secret."""
     url, auth = variables.get("DUETICK_API_URL"), variables.get("DUETICK_DISPATCH_AUTH", "iam")
     if not url:
         raise CliProblem("The tick has no DUETICK_API_URL. Deploy the stack again.")

@@ -1,4 +1,4 @@
-"""The door of the pages on this machine: who gets in, and what a page may do (V-01).
+"""The door of the pages on this machine: it lets in one user, and bounds a page's rights (V-01).
 
 The console acts with the rights of an operator. Nobody else shall use them: no web page of another
 origin, no name that somebody points at this machine, no other user of it.
@@ -169,7 +169,7 @@ class PageDoor:
         return self._api(visit._replace(path=visit.path.removeprefix(CONSOLE)))
 
     def _open(self, visit: Visit) -> Shown:
-        """Hand out what a code stands for, once."""
+        """Hand out the token for a code, once."""
         with self._lock:
             grant = self._codes.pop(_code_of(visit), None) if visit.method == "POST" else None
         return _json(200, grant()) if grant else _error(403, "old_link", OLD_LINK)

@@ -1,7 +1,7 @@
-"""`duetick layer`: the layer of a project's flows, with what they need besides Duetick.
+"""`duetick layer`: the layer of a project's flows, with the packages that they need.
 
 One process has one of each package, so the requirements are installed under the pins of Duetick's
-own layers. This one leaves out the packages of those.
+own layers. The layer leaves out the packages that these have.
 """
 
 import re
@@ -65,7 +65,7 @@ def _is_layer(folder: Path) -> bool:
 
 
 def _install(requirements: Path, python: Path, architecture: str) -> None:
-    """Install the requirements for Lambda, but for what Duetick's layers bring."""
+    """Install the requirements for Lambda, without the packages of Duetick's layers."""
     pins = own_pins()
     with TemporaryDirectory() as name:
         constraints = Path(name) / "constraints.txt"
@@ -109,7 +109,7 @@ def _remove(one: Distribution) -> None:
 
 
 def _advice(said: str, pins: Mapping[str, str], architecture: str) -> str:
-    """Say which pin is in the way, if one is, or what Lambda takes."""
+    """Name the pin that is in the way, if one is, or say what Lambda takes."""
     named = re.findall(r"\(constraint\) ([A-Za-z0-9._-]+)==", said)
     clashing = sorted({_plain(name) for name in named} & pins.keys())
     if clashing:

@@ -37,7 +37,7 @@ def replace(folder: Path) -> Iterator[Path]:
 
 
 def copy(source: Path, into: Path, *left_out: str) -> None:
-    """Copy a file, or a folder without what Python compiled, and without files of these names."""
+    """Copy a file, or a folder without compiled files and without files of these names."""
     if source.is_dir():
         ignored = shutil.ignore_patterns(*LEFT_OUT, *left_out)
         shutil.copytree(source, into, ignore=ignored, dirs_exist_ok=True)
@@ -61,7 +61,7 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def digest(paths: Iterable[Path]) -> str:
-    """Return one digest of files, or of all files of folders but those that Python compiled."""
+    """Return one digest of files, and of the files of folders that Python has not compiled."""
     found = hashlib.sha256()
     for path in paths:
         for file in files_of(path) if path.is_dir() else [path]:

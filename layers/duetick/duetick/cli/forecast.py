@@ -29,14 +29,20 @@ def add_forecast(commands: "Commands") -> None:
     told = "what is due in each minute ahead, and where that is too much"
     parser = note_parser(commands.add_parser("forecast", help=told, description=told))
     whose = parser.add_argument_group("whose; without any of these, operators see everything")
-    whose.add_argument("--user", type=not_empty, help="operators: of this user")
-    whose.add_argument("--mine", action="store_true", help="of the token's user")
-    whose.add_argument("--token", help="the user's, with --mine; or set DUETICK_TOKEN")
-    whose.add_argument("--flow", type=not_empty, help="of this flow")
-    whose.add_argument("--action", help="of this action of --flow")
+    whose.add_argument("--user", type=not_empty, help="operators: forecast this user's schedules")
+    whose.add_argument(
+        "--mine", action="store_true", help="forecast the schedules of the token's user"
+    )
+    whose.add_argument("--token", help="with --mine: the user's token; or set DUETICK_TOKEN")
+    whose.add_argument("--flow", type=not_empty, help="forecast this flow alone")
+    whose.add_argument("--action", help="forecast this action of --flow alone")
     parser.add_argument("--from", dest="since", help="such as 2026-12-01T09:00:00Z; now without it")
-    parser.add_argument("--to", dest="until", help="before that time; a day later without it")
-    parser.add_argument("--yes", action="store_true", help="DynamoDB: agree to what the read costs")
+    parser.add_argument(
+        "--to", dest="until", help="the end: times before it; a day later without it"
+    )
+    parser.add_argument(
+        "--yes", action="store_true", help="DynamoDB: agree to the cost of the read"
+    )
     _add_schedule(parser.add_argument_group("a schedule that is not saved"))
     allowed = parser.add_argument_group("what is allowed")
     allowed.add_argument("--most", type=_read_allowed, help="such as 60/minute, 5000/hour")
@@ -50,8 +56,10 @@ def _add_schedule(parser: "asking.Options") -> None:
     parser.add_argument("--cron")
     parser.add_argument("--timezone")
     parser.add_argument("--policies", help="JSON, such as '{\"spread\": 600}'")
-    parser.add_argument("--key", help="the one whose place it takes, with --user or --mine")
-    parser.add_argument("--copies", type=whole(1), help="how many users get one")
+    parser.add_argument(
+        "--key", help="with --user or --mine: the key of the schedule whose place it takes"
+    )
+    parser.add_argument("--copies", type=whole(1), help="the number of users who get one")
 
 
 def _read_allowed(text: str) -> Allowed:
@@ -88,7 +96,7 @@ def _client(chosen: argparse.Namespace) -> Client:
 
 
 def _body(chosen: argparse.Namespace) -> dict[str, Json]:
-    """Return the body of the call: what was chosen, and no more."""
+    """Return the body of the call, with the chosen fields alone."""
     most, per = chosen.most or (None, None)
     given: dict[str, Json] = {
         "from": chosen.since,
@@ -122,7 +130,7 @@ def _schedule(chosen: argparse.Namespace) -> dict[str, Json]:
 
 
 def _read(client: Client, body: Mapping[str, Json]) -> "ForecastView":
-    """Read to the end, and say how far it is."""
+    """Read the forecast to its end, and tell the progress."""
     *_, whole_one = map(_tell, client.forecast_parts(body))
     return whole_one
 

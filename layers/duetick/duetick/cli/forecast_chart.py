@@ -123,7 +123,7 @@ def _chart(bars: Sequence[Bar], width: int) -> Iterator[str]:
 
 
 def _draw_bar(bar: Bar, most: int, room: int) -> str:
-    """Return the bar of the fullest minute. Whatever is there has one character at least."""
+    """Return the bar of the fullest minute. Each part that is there has one character at least."""
     length = -(-bar.fullest * room // most) if bar.fullest > 0 else 0
     whole = max(1, bar.delivered + bar.due + max(0, bar.added))
     added = round(length * max(0, bar.added) / whole)

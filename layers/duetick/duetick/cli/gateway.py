@@ -45,8 +45,8 @@ UNAUTHORIZED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class LocalRoute:
-    """The paths below a prefix, their handler, and the check of its callers. Of several routes
-    that a path fits, the one that names more of it counts.
+    """The paths below a prefix, their handler, and the check of its callers. If a path fits several
+    routes, the one that names more of it counts.
 
     `authorize` gets the Authorization header. It returns the caller's part of the event's
     `requestContext`, or None; `refusal` then returns the answer.
@@ -273,7 +273,7 @@ def _why_not(port: int, error: OSError | OverflowError) -> str:
     if isinstance(error, OverflowError):
         return f"There is no port {port}: the last one is 65535. C"
     if error.errno == errno.EADDRINUSE:
-        return f"Port {port} is in use. Stop what listens there, or c"
+        return f"Port {port} is in use. Stop the program that listens there, or c"
     if error.errno == errno.EACCES:
         return f"You may not listen on port {port}: those below 1024 are the system's. C"
     return f"Port {port} cannot be used ({error.strerror}). C"

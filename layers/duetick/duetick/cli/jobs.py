@@ -33,7 +33,7 @@ _OF_ALL: Final = frozenset({"add", "list"})
 
 def add_jobs(commands: "Commands") -> None:
     """Add `jobs` with its verbs. The connection may stand before the verb or after it."""
-    noun = commands.add_parser("jobs", help="a user's jobs; for an operator those of any user")
+    noun = commands.add_parser("jobs", help="a user's jobs; for an operator the jobs of any user")
     add_connection(noun)
     verbs = noun.add_subparsers(required=True, dest="verb")
     for verb, told in _VERBS.items():
@@ -53,12 +53,14 @@ def _add_options(verb: str, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--input", help="JSON")
         parser.add_argument("--at", help="such as 2026-12-01T09:00:00Z")
         parser.add_argument("--delay", type=float, help="seconds from now")
-        parser.add_argument("--key", help="repeated with it, it makes one in a day")
+        parser.add_argument(
+            "--key", help="a key of yours: a repeat with it makes nothing more for a day"
+        )
         parser.add_argument("--policies", help="JSON, such as '{\"priority\": 5}'")
         parser.add_argument("--label", action="append", default=[], metavar="NAME=TEXT")
         parser.add_argument("--batch", action="store_true", help="a JSON list on standard input")
     if verb == "list":
-        parser.add_argument("--state", help="such as pending, ended or dead")
+        parser.add_argument("--state", help="the state: such as pending, ended or dead")
         parser.add_argument("--flow")
     if verb in ("list", "history"):
         add_limit(parser)

@@ -1,6 +1,4 @@
-"""`duetick limit`, `unlimit` and `limits`: how much of a user, a flow or an action runs, for
-operators.
-"""
+"""`duetick limit`, `unlimit` and `limits`: operators limit a user, a flow or an action."""
 
 import argparse
 from typing import TYPE_CHECKING, Final, TypeAlias, get_args
@@ -39,11 +37,11 @@ def add_limits(commands: "Commands") -> None:
     """Add the three commands."""
     told = "operators: limit how much of a user, a flow or an action runs at once, or begins"
     limit = _add(commands, "limit", told)
-    limit.add_argument("--parallel", type=int, help="how many run at once")
+    limit.add_argument("--parallel", type=int, help="the most occurrences that run at once")
     limit.add_argument(
-        "--rate", type=_rate, help="how many begin: such as 60/minute, 5/hour, 9/day"
+        "--rate", type=_rate, help="the most that begin: such as 60/minute, 5/hour, 9/day"
     )
-    limit.add_argument("--note", default="", help="for other operators, who list the limits")
+    limit.add_argument("--note", default="", help="a text for other operators, who list the limits")
     add_why(limit)
     _add_scope(limit)
     limit.set_defaults(command=_limit)
@@ -51,7 +49,7 @@ def add_limits(commands: "Commands") -> None:
     add_why(unlimit)
     _add_scope(unlimit)
     unlimit.set_defaults(command=_unlimit)
-    listed = _add(commands, "limits", "operators: the limits, and what they let run")
+    listed = _add(commands, "limits", "operators: the limits, and the number that runs under each")
     listed.set_defaults(command=_list)
 
 
@@ -90,7 +88,7 @@ def _limit(chosen: argparse.Namespace) -> None:
     if chosen.json:
         _show(chosen, [made])
     else:
-        print(f"Limited: {in_words(made)}. What runs already is not counted.")
+        print(f"Limited: {in_words(made)}. Occurrences that run already do not count.")
 
 
 def _unlimit(chosen: argparse.Namespace) -> None:
@@ -111,7 +109,7 @@ def _list(chosen: argparse.Namespace) -> None:
 
 
 def in_words(one: "LimitView") -> str:
-    """Return what a limit allows, in words."""
+    """Return the bounds of a limit in words."""
     parts = [f"{one['parallel']} at once"] if one["parallel"] else []
     parts += [say_rate(one["rate"], one["per"])] if one["rate"] else []
     return f"{one['scope']} to {' and '.join(parts)}"

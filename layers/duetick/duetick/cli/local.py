@@ -174,7 +174,7 @@ class LocalStack:
             self.close()
 
     def reload(self, changed: Sequence[Path]) -> None:
-        """Load the flows again, and say so. If they cannot be loaded, those of before stay.
+        """Load the flows again, and say so. If they cannot be loaded, the flows of before stay.
 
         A running action goes on with the flows that it has. Later ones have the new flows.
         """
@@ -196,7 +196,7 @@ class LocalStack:
         return answer
 
     def close(self) -> None:
-        """Stop serving, once what the queue has given out is done."""
+        """Stop serving, once the messages that the queue has given out are done."""
         if self._transport == "queue":
             wiring.local_queue().close()
         self.server.shutdown()
@@ -208,7 +208,7 @@ class LocalStack:
             os._exit(130)
         self._stopping.set()
         if self._ticking:
-            print("Finishing what has begun; Ctrl-C again stops at once.", file=sys.stderr)
+            print("Finishing the begun actions; Ctrl-C again stops at once.", file=sys.stderr)
 
     def _tick_each_minute(self) -> None:
         while True:
@@ -254,8 +254,9 @@ class LocalStack:
         return self._authorize_operator(header) or {}
 
     def _with_secret(self, dispatch: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the handler of dispatch. An operator's token is as good there as the secret: in a
-        deployed stack, whose gateway checks signatures, an operator signs instead.
+        """Return the handler of dispatch, for which an operator's token is as good as the secret.
+
+        In a deployed stack, the gateway checks signatures, and an operator signs instead.
         """
 
         def handle(event: dict[str, Any], context: LocalContext) -> Mapping[str, Any]:
@@ -305,7 +306,9 @@ def _show_document(_event: object, _context: object) -> Mapping[str, Any]:
 
 
 def _leave_note(stack: LocalStack) -> Path | None:
-    """Leave the note by which the command finds the stack. Without it, its options say the same."""
+    """Leave the note by which the command finds the stack. Without the note, options name the
+    stack.
+    """
     address = from_anywhere(stack.store)
     note = LocalNote(stack.server.url, stack.token, stack.operator, os.getpid(), address)
     try:
@@ -316,7 +319,7 @@ def _leave_note(stack: LocalStack) -> Path | None:
 
 
 def _keep_witness() -> None:
-    """Do each hour what `migrate` does in a deployed stack."""
+    """Keep the witness each hour, as `migrate` does in a deployed stack."""
     witness, store = wiring.witness(), wiring.store()
     try:
         if witness:

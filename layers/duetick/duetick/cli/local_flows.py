@@ -58,7 +58,7 @@ class LocalFlows:
         return wiring.flows()
 
     def files(self) -> list[Path]:
-        """Return the files whose changes matter. Those of the settings may be missing."""
+        """Return the files whose changes matter. The files of the settings may be missing."""
         named = [self._project / name for name in FILES]
         return [*sources(self._package, self._root), *named]
 

@@ -47,7 +47,7 @@ def leave(project: Path, note: LocalNote) -> Path:
 
 
 def find(start: Path) -> list[LocalNote]:
-    """Return the stacks that run from this folder, or else from the nearest one above it."""
+    """Return the stacks that run from this folder, else from the nearest folder above it."""
     for folder in (start, *start.parents):
         notes = [_read(path) for path in sorted((folder / FOLDER).glob(f"{PREFIX}*.json"))]
         running = [note for note in notes if note and note.is_running]

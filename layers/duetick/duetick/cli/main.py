@@ -127,7 +127,7 @@ def _add_local(commands: "Commands") -> None:
         "--transport",
         choices=get_args(LocalTransport),
         default="api",
-        help="how a tick hands on: one call each, or packs through a queue in this process",
+        help="the way to dispatch: a call each, or packs through a queue in this process",
     )
     local.set_defaults(command=_local)
 

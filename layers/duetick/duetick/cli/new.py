@@ -66,8 +66,9 @@ def _write(file: Path, folder: Path) -> None:
 
 
 def _requirement(folder: Path) -> str:
-    """Return the lines by which pip finds this Duetick. If it came from no index, its wheel is put
-    into the repository.
+    """Return the lines by which pip finds this Duetick.
+
+    If Duetick came from no index, its wheel is put into the repository.
     """
     installed = distribution("duetick")
     told = installed.read_text("direct_url.json")

@@ -1,6 +1,6 @@
-"""`duetick occurrences …`: those of all users, which operators find, retry, cancel and delete.
+"""`duetick occurrences …`: operators find, retry, cancel and delete those of all users.
 
-One is named by its id, which each log line shows; many by filters, first as a dry run.
+An id, which each log line shows, names one occurrence. Filters name many, first as a dry run.
 """
 
 import argparse
@@ -53,16 +53,16 @@ FAILURES: Final = (field("ATTEMPT", "attempt"), field("AT", "at"), field("ERROR"
 
 _VERBS: Final = {
     "list": "those that run, wait or are dead; with --user those in any state",
-    "show": "one: its attempts, what happened to it, and its schedule",
+    "show": "one occurrence: its attempts, its transitions, and its schedule",
     "retry": "let dead ones begin once more, from now on",
     "cancel": "end those that run or wait",
-    "delete": "delete the texts of those that have ended; their outcome stays",
+    "delete": "delete the texts of ended occurrences; their outcome stays",
 }
 
 
 def add_occurrences(commands: "Commands") -> None:
     """Add `occurrences` with its verbs."""
-    noun = commands.add_parser("occurrences", help="those of all users, for operators")
+    noun = commands.add_parser("occurrences", help="the occurrences of all users, for operators")
     add_place(noun)
     verbs = noun.add_subparsers(required=True, dest="verb")
     for verb, told in _VERBS.items():
@@ -80,15 +80,19 @@ def add_occurrences(commands: "Commands") -> None:
 
 
 def _add_change(verb: str, parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("ids", nargs="*", metavar="id", help="without one: those of the filters")
-    parser.add_argument("--all", action="store_true", help="without a filter: all that fit")
     parser.add_argument(
-        "--yes", action="store_true", help=f"{verb} those of the filters; without it a dry run"
+        "ids", nargs="*", metavar="id", help="an id; without one, the filters name the occurrences"
+    )
+    parser.add_argument("--all", action="store_true", help="take all that fit, without a filter")
+    parser.add_argument(
+        "--yes",
+        action="store_true",
+        help=f"{verb} the occurrences of the filters; without it a dry run",
     )
     parser.add_argument(
-        "--at-most", type=whole(1), default=AT_MOST, help=f"stop after so many; default {AT_MOST}"
+        "--at-most", type=whole(1), default=AT_MOST, help=f"the most in one run; default {AT_MOST}"
     )
-    parser.add_argument("--cursor", help="go on where a run before stopped")
+    parser.add_argument("--cursor", help="go on where an earlier run stopped")
     add_why(parser)
 
 
@@ -97,12 +101,14 @@ def _add_filters(parser: "Options", *, names_one: bool) -> None:
     parser.add_argument("--key", help="the key of the schedule")
     if names_one:
         return
-    parser.add_argument("--state", choices=list(SHOWN_STATES), help="running: queued, processing")
+    parser.add_argument(
+        "--state", choices=list(SHOWN_STATES), help="the state; running is queued and processing"
+    )
     parser.add_argument("--reason", choices=[one.value for one in Reason])
     parser.add_argument("--flow")
     parser.add_argument("--label", metavar="NAME=TEXT")
     parser.add_argument("--from", dest="since", help="such as 2026-12-01T09:00:00Z")
-    parser.add_argument("--to", dest="until", help="before that time")
+    parser.add_argument("--to", dest="until", help="the end: times before it")
 
 
 def _run(chosen: argparse.Namespace) -> None:

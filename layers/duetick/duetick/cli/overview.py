@@ -1,4 +1,6 @@
-"""`duetick overview`, `operations`, `unreadable` and `users`: what operators ask of all users."""
+"""`duetick overview`, `operations`, `unreadable` and `users`: operators' questions about all
+users.
+"""
 
 import argparse
 import shlex
@@ -54,9 +56,11 @@ def add_overview(commands: "Commands") -> None:
     """Add `overview`, `operations`, `unreadable` and `users`."""
     overview = _add(commands, "overview", "operators: what is wrong, and what to do next")
     overview.set_defaults(command=_overview)
-    operations = _add(commands, "operations", "operators: what operators did, the newest first")
-    operations.add_argument("--user", type=not_empty, help="what is about this user")
-    operations.add_argument("--who", help="what somebody did with this text in the name")
+    operations = _add(
+        commands, "operations", "operators: the operations of operators, the newest first"
+    )
+    operations.add_argument("--user", type=not_empty, help="the operations about this user")
+    operations.add_argument("--who", help="the operations of operators with this text in the name")
     add_limit(operations)
     operations.set_defaults(command=_operations)
     unreadable = _add(
@@ -92,7 +96,7 @@ def _overview(chosen: argparse.Namespace) -> None:
 
 
 def _where(chosen: argparse.Namespace) -> str:
-    """Return what a command needs to ask the same place."""
+    """Return the options that lead a command to the same place."""
     named = (("--stack", chosen.stack), ("--url", chosen.url))
     return "".join(f" {option} {shlex.quote(value)}" for option, value in named if value)
 
@@ -116,14 +120,14 @@ def _overview_lines(found: Mapping[str, Any], where: str) -> Iterator[str]:
 
 
 def _of_bells(bells: Mapping[str, Any] | None) -> Iterator[str]:
-    """Say how many bells are pending, if bells ring."""
+    """Yield the number of pending bells, if bells ring."""
     if bells:
         since = f", the first since {bells['since']}" if bells["since"] else ""
         yield f"Bells that are pending in EventBridge: {count_of(bells['pending'])}{since}."
 
 
 def _of_failing(failing: Mapping[str, Any] | None) -> Iterator[str]:
-    """Say for whom it fails: the flows and users of the newest dead."""
+    """Yield the flows and the users of the newest dead."""
     if not failing or not failing["of"]:  # nothing died, or a stack of before it was told
         return
     flows = ", ".join(f"{one['flow']} {one['dead']:,}" for one in failing["flows"])
@@ -140,7 +144,7 @@ def _tick_row(tick: Mapping[str, Any]) -> list[str]:
 
 
 def _of_orders(found: Mapping[str, Any], where: str) -> Iterator[str]:
-    """Say what operators have ordered that stands, and the command that shows all."""
+    """Yield the standing orders of operators, and the command that shows all."""
     for one in found["pauses"]["first"]:
         note = f": {one['note']}" if one["note"] else ""
         until = one["until"] or "a resume"
@@ -168,7 +172,7 @@ def _rest(found: Mapping[str, Any], command: str) -> Iterator[str]:
 
 
 def _of_the_hour(counted: Mapping[str, Any] | None, verified: Mapping[str, Any]) -> Iterator[str]:
-    """Say what the hourly work has found."""
+    """Yield the findings of the hourly work."""
     if counted:
         yield (
             f"Schedules at {counted['at']}: {counted['active']:,} active, {counted['paused']:,} "

@@ -1,4 +1,4 @@
-"""The wheel of the Duetick that runs, for a repository that no index can give one.
+"""The wheel of the Duetick that runs, for a repository whose Duetick is in no index.
 
 It is the wheel from which Duetick came, or one built of the sources from which it came. If neither
 is known (`pip install --find-links`), the installed files are put together again.
@@ -73,7 +73,7 @@ def rebuild_wheel(installed: Distribution, into: Path) -> None:
 
 
 def _is_of_wheel(file: PurePosixPath) -> bool:
-    """Return True for a file of the wheel: not what installing it, or running it, has made."""
+    """Return True for a file of the wheel. A file that an install or a run has made is none."""
     is_outside = ".." in file.parts or file.is_absolute()
     of_installer = file.parent.suffix == ".dist-info" and file.name in OF_INSTALLER
     return not (is_outside or of_installer or "__pycache__" in file.parts)

@@ -53,7 +53,7 @@ def make(folder: Path) -> bool:
 
 
 def _sources() -> dict[str, list[Path]]:
-    """Return what each layer is made of, and everything else."""
+    """Return the sources of each layer, and of everything else."""
     layers, others = tree() / "layers", ("functions", TEMPLATE, "layers/duetick/CHANGELOG.md")
     return {
         "deps": [layers / "deps"],

@@ -23,7 +23,7 @@ def read(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> ar
     """Return the arguments. If they are wrong, end the command with the usage and the reason.
 
     An unknown argument shows the usage of its own verb, not that of the whole command. The reason
-    repeats no secret: a token may stand where no part takes one.
+    repeats no secret: a token may stand at a wrong place.
     """
     told = io.StringIO()
     try:

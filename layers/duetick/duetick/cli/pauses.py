@@ -27,18 +27,18 @@ COLUMNS: Final = (
 def add_pauses(commands: "Commands") -> None:
     """Add the three commands."""
     pause = _add(commands, "pause", "operators: keep a user, a flow or everything from firing")
-    pause.add_argument("--note", default="", help="for other operators, who list the pauses")
+    pause.add_argument("--note", default="", help="a text for other operators, who list the pauses")
     pause.add_argument("--until", help="such as 2026-12-01T09:00:00Z; without it until a resume")
     add_why(pause)
     _add_scope(pause)
     pause.set_defaults(command=_pause)
-    resume = _add(commands, "resume", "operators: let what comes due next fire again")
+    resume = _add(commands, "resume", "operators: end a pause, so that the next times fire again")
     add_why(resume)
     _add_scope(resume)
     resume.set_defaults(command=_resume)
     told = "operators: the pauses that stand, and those of the last thirty days"
     listed = _add(commands, "pauses", told)
-    listed.add_argument("--from", dest="since", help="those that ended after it")
+    listed.add_argument("--from", dest="since", help="also the pauses that ended after this time")
     listed.set_defaults(command=_list)
 
 

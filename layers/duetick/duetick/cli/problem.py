@@ -4,7 +4,7 @@ from typing import ClassVar
 
 
 class CliProblem(Exception):
-    """A problem whose text says what to do. It was refused, or it failed: exit code 1."""
+    """A refusal or a failure whose text says what to do. The exit code is 1."""
 
     code: ClassVar[int] = 1
 

@@ -32,7 +32,7 @@ class ProgramFailed(CliProblem):
 
 
 def run(command: Words, folder: Path, variables: Mapping[str, str] | None = None) -> str:
-    """Run a program in a folder, and return what it prints. Raise ProgramFailed if it fails."""
+    """Run a program in a folder, and return its output. Raise ProgramFailed if it fails."""
     done = subprocess.run(
         [str(word) for word in command],
         cwd=folder,

@@ -31,14 +31,18 @@ def add_projects(commands: "Commands") -> None:
     new = _add(
         commands, "new", "make a repository of your own: template, a flow, its tests, commands, CI"
     )
-    new.add_argument("folder", type=Path, help="its folder, whose name is the stack's")
+    new.add_argument("folder", type=Path, help="the folder: its name is also the stack's")
     new.set_defaults(command=_new)
 
-    layer = _add(commands, "layer", "make the layer of your flows, with what they need")
-    layer.add_argument(
-        "packages", nargs="+", type=Path, help="the package of your flows, and others of yours"
+    layer = _add(
+        commands, "layer", "make the layer of your flows, with the packages that they need"
     )
-    layer.add_argument("--requirements", type=Path, help="what they need: a file, as pip reads it")
+    layer.add_argument(
+        "packages", nargs="+", type=Path, help="the package of your flows, and your other packages"
+    )
+    layer.add_argument(
+        "--requirements", type=Path, help="the file of their requirements, as pip reads it"
+    )
     layer.add_argument("--to", type=Path, default=FLOWS, help=f"the folder; default {FLOWS}")
     layer.add_argument(
         "--architecture", choices=ARCHITECTURES, default="arm64", help="default arm64"

@@ -1,6 +1,6 @@
-"""`duetick purge`: what is over leaves a store.
+"""`duetick purge`: everything whose time is over leaves a store.
 
-With --store the command does it itself; with --stack the stack's function `migrate` does, in as
+With --store the command purges itself. With --stack the stack's function `migrate` purges, in as
 many invocations as it needs.
 """
 
@@ -36,7 +36,7 @@ def add_purge(commands: "Commands") -> None:
     parser = note_parser(commands.add_parser("purge", help=told, description=told))
     add_store(parser)
     parser.add_argument(
-        "--days", type=whole(1, LONGEST_DAYS), help="default: those of the last purge, or 30"
+        "--days", type=whole(1, LONGEST_DAYS), help="default: the days of the last purge, or 30"
     )
     parser.add_argument("--dead-days", type=whole(1, LONGEST_DAYS), help="default: 90")
     parser.add_argument("--by-flow", default="", help="such as 'billing=365 noise=7/14'")
@@ -91,7 +91,7 @@ def _has_days(chosen: argparse.Namespace) -> bool:
 
 
 def _retention(store: Store, chosen: argparse.Namespace) -> Retention:
-    """Return the retention that was asked for, or that of the last purge."""
+    """Return the retention that the options name, or that of the last purge."""
     if not _has_days(chosen):
         return read_retention(store, USUAL)
     usual = USUAL.usual
@@ -109,7 +109,7 @@ class _Progress:
         self._told = 0
 
     def show(self, done: Purged) -> None:
-        """Print a line after so many."""
+        """Print a line after each `EACH` occurrences."""
         if done.retired >= self._told + EACH:
             self._told = done.retired
             say(f"{done.retired:,} occurrences …")

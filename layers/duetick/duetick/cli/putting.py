@@ -1,4 +1,4 @@
-"""`duetick schedules put`: what it takes, and what it changes."""
+"""`duetick schedules put`: its options, and its change of a schedule."""
 
 import argparse
 from typing import TYPE_CHECKING
@@ -16,25 +16,25 @@ if TYPE_CHECKING:
 def add_fields(parser: argparse.ArgumentParser) -> None:
     """Add the fields of a schedule."""
     for name in ("cron", "flow", "action"):
-        parser.add_argument(f"--{name}", help="needed to create one")
+        parser.add_argument(f"--{name}", help="needed to create a schedule")
     parser.add_argument("--principal", help='operators: JSON, such as \'{"userId": "svc"}\'')
     parser.add_argument("--dry-run", action="store_true", help="check everything, store nothing")
-    parser.add_argument("--timezone", help="an IANA name; '' takes it back")
+    parser.add_argument("--timezone", help="an IANA name; '' removes the zone")
     parser.add_argument("--input", help="JSON")
     parser.add_argument(
         "--policies",
-        help='JSON, such as \'{"delivery": "at_least_once"}\'; null takes one back, or all',
+        help='JSON, such as \'{"delivery": "at_least_once"}\'; null removes one, or all',
     )
     parser.add_argument(
         "--label", action="append", default=[], metavar="NAME=TEXT", help="as often as needed"
     )
     parser.add_argument(
-        "--no-label", action="append", default=[], metavar="NAME", help="takes that one back"
+        "--no-label", action="append", default=[], metavar="NAME", help="removes that label"
     )
 
 
 def put(client: Client, chosen: argparse.Namespace) -> "Reply[ScheduleView]":
-    """Create it, or change what is named: a second put takes nothing back that it does not name."""
+    """Create the schedule, or change its named fields: a second put changes no other field."""
     fields, key = _fields(chosen), chosen.key
     try:
         found = client.get(key)
@@ -46,7 +46,7 @@ def put(client: Client, chosen: argparse.Namespace) -> "Reply[ScheduleView]":
 
 
 def _whole(fields: dict[str, Json], chosen: argparse.Namespace) -> dict[str, Json]:
-    """Return the fields that create a schedule, without those that take something back."""
+    """Return the fields that create a schedule, without those that remove a label or a policy."""
     missing = [f"--{name}" for name in ("cron", "flow", "action") if name not in fields]
     if missing:
         chosen.parser.error(f"there is none yet, and to create it needs {', '.join(missing)}")

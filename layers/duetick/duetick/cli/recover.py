@@ -1,4 +1,4 @@
-"""`duetick recover`: what to do with a store that was restored from a backup."""
+"""`duetick recover`: the recovery of a store that was restored from a backup."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def add_recover(commands: Commands) -> None:
     parser = note_parser(
         commands.add_parser(
             "recover",
-            help="after a restore from a backup: what becomes of the unknown times",
+            help="after a restore from a backup: decide about the unknown times",
             description="After a restore from a backup ticks claim nothing, until this says what "
             "becomes of the unknown times: those between the backup and the restore.",
         )

@@ -23,7 +23,7 @@ def add_redrive(commands: Commands) -> None:
     parser = note_parser(
         commands.add_parser(
             "redrive",
-            help="take the packs once more that came back too often",
+            help="take the packs that came back too often once more",
             description="Packs that came back five times lie in PackDeadLetters, and an alarm says "
             "so. This puts them into the queue of packs again. It is safe: what has ended or was "
             "begun elsewhere begins nothing, and so does what came too late.",

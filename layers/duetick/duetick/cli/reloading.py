@@ -86,8 +86,8 @@ def _file_of(module: ModuleType) -> Path | None:
 
 @contextmanager
 def import_anew(package: str, project: Path) -> Iterator[None]:
-    """Let the block import the project's modules from their files. If it raises, the modules of
-    before are there again: what still runs may import them.
+    """Let the block import the project's modules from their files. If the block raises, the modules
+    of before are there again: a running action may import them.
     """
     before = own_modules(package, project)
     for path in sources(package, project):

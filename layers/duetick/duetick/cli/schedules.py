@@ -38,7 +38,7 @@ NEEDS_USER: Final = (
 def add_schedules(commands: "Commands") -> None:
     """Add `schedules` with its verbs. The connection may stand before the verb or after it."""
     noun = commands.add_parser(
-        "schedules", help="a user's schedules; for an operator those of any user"
+        "schedules", help="a user's schedules; for an operator the schedules of any user"
     )
     add_connection(noun)
     verbs = noun.add_subparsers(required=True, dest="verb")
@@ -54,9 +54,9 @@ def add_schedules(commands: "Commands") -> None:
 def add_connection(parser: "Options", *, again: bool = False) -> None:
     add_place(parser, again=again)
     default = argparse.SUPPRESS if again else None
-    parser.add_argument("--token", default=default, help="a user's; or set DUETICK_TOKEN")
+    parser.add_argument("--token", default=default, help="a user's token; or set DUETICK_TOKEN")
     parser.add_argument(
-        "--user", type=not_empty, default=default, help="whose schedules, if an operator asks"
+        "--user", type=not_empty, default=default, help="operators: the user of the schedules"
     )
     add_why(parser, again=again)
 
@@ -75,7 +75,7 @@ _VERBS: Final = {
     "list": "those that are active or paused; for an operator those of all users, by --all-users",
     "actions": "what may be scheduled, with its policies and those that a schedule may change",
     "get": "one",
-    "put": "create it, or change what is named here and leave the rest as it is",
+    "put": "create a schedule, or change the named fields and leave the rest as it is",
     "pause": "keep it from firing",
     "resume": "let it fire again",
     "run": "fire it now",
@@ -93,7 +93,10 @@ def _add_options(verb: str, parser: argparse.ArgumentParser) -> None:
     if verb == "put":
         add_fields(parser)
     if verb in ("run", "dispatch"):
-        parser.add_argument("--idempotency-key", help="repeated with it, it fires once in a day")
+        parser.add_argument(
+            "--idempotency-key",
+            help="a key of yours: a repeat with it fires nothing more for a day",
+        )
     if verb == "dispatch":
         parser.add_argument("--body", help="a JSON object, for the action to read as ctx.body")
     if verb == "pause":
@@ -112,23 +115,25 @@ def _add_options(verb: str, parser: argparse.ArgumentParser) -> None:
 def _add_filters(verb: str, parser: argparse.ArgumentParser) -> None:
     if verb in ("list", "by-external"):
         parser.add_argument(
-            "--all-users", action="store_true", help="operators: those of all users"
+            "--all-users", action="store_true", help="operators: list the schedules of all users"
         )
     if verb == "list":
         parser.add_argument(
             "--state",
             choices=["active", "paused", "done", "all"],
-            help="those in that state, or all",
+            help="the schedules in that state, or all",
         )
-        parser.add_argument("--flow", help="those of that flow")
-        parser.add_argument("--label", metavar="NAME=TEXT", help="those with that label")
-        parser.add_argument("--text", help="those with it in key, cron, action or labels")
+        parser.add_argument("--flow", help="the schedules of that flow")
+        parser.add_argument("--label", metavar="NAME=TEXT", help="the schedules with that label")
+        parser.add_argument(
+            "--text", help="the schedules with this text in key, cron, action or labels"
+        )
     if verb == "explain":
         parser.add_argument("--at", help="such as 2026-12-01T09:00:00Z; now without it")
     if verb == "history":
-        parser.add_argument("--state", help="such as dead")
+        parser.add_argument("--state", help="the state: such as dead")
         parser.add_argument("--from", dest="since", help="such as 2026-12-01T09:00:00Z")
-        parser.add_argument("--to", dest="until", help="before that time")
+        parser.add_argument("--to", dest="until", help="the end: times before it")
 
 
 def _run(chosen: argparse.Namespace) -> None:

@@ -88,7 +88,7 @@ def show_one(item: ShownItem, *, as_json: bool) -> None:
 
 
 def say(text: str) -> None:
-    """Print a sentence on stderr, where it is in nobody's way."""
+    """Print a sentence on stderr, beside the output."""
     print(f"duetick: {plain(text)}", file=sys.stderr)
 
 

@@ -1,4 +1,4 @@
-"""The start of the `duetick` command: it says which extra is missing, if one is."""
+"""The start of the `duetick` command: if an extra is missing, it names the extra."""
 
 import sys
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def name_extra(problem: Exception) -> str:
-    """Say which extra brings what could not be imported. Return nothing for any other problem."""
+    """Return a text that names the extra of a missing module; nothing for any other problem."""
     missing = problem.name if isinstance(problem, ModuleNotFoundError) else None
     extra = OF_EXTRAS.get((missing or "").partition(".")[0])
     needs = f"the command needs {missing}, which is not installed."

@@ -36,8 +36,9 @@ def from_anywhere(address: str) -> str:
 
 
 def check_is_there(address: str) -> None:
-    """Raise CliProblem if the file of a SQLite store is missing: whoever opens it makes an empty
-    one, and then reads that it has to be migrated.
+    """Raise CliProblem if the file of a SQLite store is missing.
+
+    To open it would make an empty file, and the error would be that it has to be migrated.
     """
     scheme, _, path = address.partition(":///")
     file = Path(unquote(path.partition("?")[0]))
@@ -49,7 +50,7 @@ def check_is_there(address: str) -> None:
 
 
 def advice(address: str) -> str:
-    """Say what to look at if a store cannot be used."""
+    """Return the things to look at if a store cannot be used."""
     if address.startswith("sqlite"):
         return (
             "Is its folder there, and may you write to it? Name another with "

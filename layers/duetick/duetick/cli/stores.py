@@ -1,7 +1,7 @@
-"""`duetick migrate`, `check`, `rebuild`: what is done to a whole store.
+"""`duetick migrate`, `check`, `rebuild`: the operations on a whole store.
 
-With --store the command does it itself; with --stack the stack's function `migrate` does. What
-changes something is recorded: its operator is whoever is logged in here, or signs.
+With --store the command works itself; with --stack the stack's function `migrate` does. Each change
+is recorded: its operator is the user who is logged in here, or the signer.
 """
 
 import argparse
@@ -43,10 +43,12 @@ def add_stores(commands: "Commands") -> None:
     """Add the commands."""
     migrate = _add(commands, "migrate", "create or update a store's schema")
     migrate.set_defaults(command=_migrate)
-    check = _add(commands, "check", "name each schedule whose row is not the one that it requires")
+    check = _add(commands, "check", "name each schedule whose row is not as its record requires")
     add_json(check)
     check.set_defaults(command=_check)
-    rebuild = _add(commands, "rebuild", "mend what check finds; a dry run without --yes")
+    rebuild = _add(
+        commands, "rebuild", "mend the differences that check finds; a dry run without --yes"
+    )
     rebuild.add_argument("--yes", action="store_true", help="do it")
     add_json(rebuild)
     rebuild.set_defaults(command=_rebuild)
@@ -60,12 +62,13 @@ def _add(commands: "Commands", name: str, told: str) -> argparse.ArgumentParser:
 
 
 def add_store(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say which store: one that is reached from here, or a stack's."""
+    """Add the options that name the store: one that is reached from here, or a stack's."""
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
-        "--store", help=f"default: that of the local stack that runs here, else {DEFAULT_STORE}"
+        "--store",
+        help=f"default: the store of the local stack that runs here, else {DEFAULT_STORE}",
     )
-    which.add_argument("--stack", help="a deployed one: its function migrate does it")
+    which.add_argument("--stack", help="the name of a deployed stack: its function migrate does it")
 
 
 def store_of(chosen: argparse.Namespace) -> str:
@@ -88,7 +91,7 @@ def whoever() -> str:
 
 @contextmanager
 def open_checked(address: str, *, migrated: bool = True) -> Iterator[Store]:
-    """Open a store whose schema is there. If it cannot be used, say what to look at."""
+    """Open a store whose schema is there. If the store cannot be used, say what to look at."""
     if migrated:
         check_is_there(address)
     try:
@@ -108,13 +111,13 @@ def open_checked(address: str, *, migrated: bool = True) -> Iterator[Store]:
 def operating(
     store: Store, verb: str, why: str, *, user_id: str | None = None, target: str = ""
 ) -> Iterator[None]:
-    """Record the block as an operation of whoever is logged in here."""
+    """Record the block as an operation of the user who is logged in here."""
     with record_around(store, Asked(whoever(), verb, user_id, target, why)):
         yield
 
 
 def take_step(chosen: argparse.Namespace, **step: object) -> dict[str, Any]:
-    """Let the function `migrate` of a stack take a step, in the name of whoever signs."""
+    """Let the function `migrate` of a stack take a step, in the name of the signer."""
     from duetick.cli.deployed import Deployed
 
     say(f"The function migrate of {chosen.stack} does it; this may take minutes …")
@@ -169,7 +172,7 @@ UNREAD: Final = (
 
 
 def _what_mends(found: Mapping[str, object], chosen: argparse.Namespace) -> str:
-    """Say what mends the differences. Those that cannot be read need another way."""
+    """Name the command that mends the differences, and the way for rows that cannot be read."""
     others = found["differences"] != found["unreadable"]
     where = f" --store {shlex.quote(hide_secrets(chosen.store))}" if chosen.store else ""
     where = f" --stack {shlex.quote(chosen.stack)}" if chosen.stack else where
@@ -190,7 +193,7 @@ def _repair(chosen: argparse.Namespace, *, dry_run: bool) -> dict[str, object]:
 
 
 def progress() -> Callable[[], None]:
-    """Return a function that is called for each schedule, and tells on stderr how far it is."""
+    """Return a function that is called for each schedule, and tells the progress on stderr."""
     seen = count(1)
 
     def see() -> None:

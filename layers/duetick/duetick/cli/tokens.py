@@ -58,7 +58,7 @@ def _make_key(path: Path) -> None:
 
 
 def find_key(start: Path) -> tuple[bytes, Path] | None:
-    """Return the key of the local stacks of this folder, or else of the nearest one above it."""
+    """Return the key of the local stacks of this folder, else of the nearest folder above it."""
     for folder in (start, *start.parents):
         path = folder / FOLDER / NAME
         if path.is_file():
@@ -115,8 +115,10 @@ def add_token(commands: "Commands") -> None:
     told = "print a token of the local stack: a user's, or the operator's"
     parser = note_parser(commands.add_parser("token", help=told, description=told))
     who = parser.add_mutually_exclusive_group()
-    who.add_argument("--user", default=USER, help=f"whose; default {USER}")
-    who.add_argument("--operator", action="store_true", help="the operator's, which has no end")
+    who.add_argument("--user", default=USER, help=f"the user; default {USER}")
+    who.add_argument(
+        "--operator", action="store_true", help="the operator's token, which has no end"
+    )
     parser.add_argument(
         "--hours", type=whole(1, MOST_HOURS), default=TOKEN_HOURS, help=f"default {TOKEN_HOURS}"
     )

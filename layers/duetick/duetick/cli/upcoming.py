@@ -31,8 +31,10 @@ def add_upcoming(commands: "Commands") -> None:
     parser.add_argument("--timezone", help="an IANA name, such as Europe/Berlin; UTC without it")
     parser.add_argument("--count", type=whole(1, MOST), default=10)
     parser.add_argument("--after", help="such as 2026-12-01T09:00:00Z; now without it")
-    parser.add_argument("--gap", choices=["run", "skip"], default="run", help="as in the policies")
-    parser.add_argument("--repeat", choices=["first", "both"], default="first", help="the same")
+    parser.add_argument("--gap", choices=["run", "skip"], default="run", help="as the policy gap")
+    parser.add_argument(
+        "--repeat", choices=["first", "both"], default="first", help="as the policy repeat"
+    )
     add_json(parser)
     parser.set_defaults(command=_upcoming)
 

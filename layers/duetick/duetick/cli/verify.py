@@ -30,7 +30,7 @@ def add_verify(commands: "Commands") -> None:
     parser.add_argument(
         "--covered",
         action="store_true",
-        help="verify nothing: tell what the hourly work has covered",
+        help="verify nothing: tell the progress of the hourly work",
     )
     parser.set_defaults(command=_verify)
 
@@ -47,7 +47,7 @@ def _verify(chosen: argparse.Namespace) -> None:
 
 
 def _verify_stack(chosen: argparse.Namespace) -> None:
-    """Let the stack verify, part by part: what one call has no time for, the next one does."""
+    """Let the stack verify, part by part: if the time of a call ends, the next call goes on."""
     if chosen.covered:
         raise WrongUsage("--covered reads a store; of a stack `duetick overview` tells it.")
     whole = take_step(chosen, Step="verify", Since=chosen.since, Until=chosen.until)
@@ -88,7 +88,7 @@ def _show_covered(found: Progress, *, as_json: bool) -> None:
 
 
 def _describe(found: Progress) -> str:
-    """Return in words how far the hourly work has come."""
+    """Return the progress of the hourly work in words."""
     if found.verified_until is None:
         told = "The hourly work has not verified every schedule yet."
     else:

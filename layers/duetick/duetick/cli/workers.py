@@ -32,7 +32,7 @@ def add_workers(commands: "Commands") -> None:
         "--limit",
         type=whole(1, MOST_WORKERS),
         default=MOST_SHOWN,
-        help=f"how many; default {MOST_SHOWN}, at most {MOST_WORKERS}",
+        help=f"the most entries; default {MOST_SHOWN}, at most {MOST_WORKERS}",
     )
     workers.set_defaults(command=_workers)
     _add(commands, "locks").set_defaults(command=_locks)

@@ -28,8 +28,9 @@ LOOK: Final[Mapping[Kind, str]] = {
 
 
 def wrong_lines(found: Mapping[str, Any], where: str) -> list[str]:
-    """Return the faults, the worst first, each with the command that shows more. `where` is what
-    the command needs to ask the same place.
+    """Return the faults, the worst first, each with the command that shows more.
+
+    `where` has the options that lead the command to the same place.
     """
     return [f"WRONG  {one.said} {_look(one, where)}" for one in wrong_in(found)] or [NOTHING]
 

@@ -23,10 +23,10 @@ class Action:
     """A function of a flow, and the type of its input.
 
     `compute` makes the input of a schedule that has none. A `background` action runs in a separate
-    invocation. `transactional` promises that every effect that must not happen twice is in
-    `ctx.transaction()`, and names its kind. `withheld` are the names of secret fields of the input.
-    Without `users`, the action runs only for the application. `declared` has the defaults of its
-    schedules.
+    invocation. `transactional` names the kind of `ctx.transaction()`, and promises that the
+    transaction has every effect that must not happen twice. `withheld` are the names of secret
+    fields of the input. Without `users`, the action runs only for the application. `declared` has
+    the defaults of its schedules.
     """
 
     name: str

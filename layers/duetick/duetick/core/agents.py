@@ -110,8 +110,10 @@ class AgentSchedules:
                 return
 
     def explain(self, key: str, *, at: int | str | None = None) -> dict[str, Json]:
-        """Return why the schedule fired at a time, did not, or whether it will, as the API shows it
-        to the user. The time is now by default. Raises NotFound.
+        """Return why the schedule fired at a time or did not, or if it will fire, as the API shows
+        that to the user.
+
+        The time is now by default. Raises NotFound.
         """
         from duetick.core.wording import explanation_json  # few actions ask for it
 

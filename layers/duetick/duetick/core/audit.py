@@ -39,8 +39,8 @@ logger = logging.getLogger("duetick.audit")
 class Audit:
     """The counts of an audit.
 
-    `active` counts the rows that have a next time. The others count what `WHY` says of each. Rows
-    without a record are counted as active, overdue or unreadable: nothing says more of them.
+    `active` counts the rows that have a next time. The others count the schedules of a finding:
+    `WHY` explains each. Rows without a record count only as active, overdue or unreadable.
     """
 
     active: int = 0
@@ -59,8 +59,9 @@ GONE: Final = "gone"
 
 
 class Census(NamedTuple):
-    """The number of schedules in each state, as the last count found them, and of those that fire
-    at a wrong time or never. Rows without a record are active.
+    """The number of schedules in each state, as the last count found them.
+
+    It also has those that fire at a wrong time or never. Rows without a record are active.
     """
 
     at: int
@@ -89,8 +90,7 @@ def audit(
     The audit reads every record and row once, page by page, so it is meant to run once an hour. It
     marks the done schedules that an older release left unmarked, ends the pauses whose end is over,
     of schedules and of groups, and moves rows to the new rules of their zones. Each of `looks` sees
-    every book, too, so that nothing else has to read them all. `tell` hears
-    of each finding.
+    every book too: no other reader has to walk over all. `tell` hears of each finding.
     """
     counted: Counter[str] = Counter()
     states: Counter[str] = Counter()

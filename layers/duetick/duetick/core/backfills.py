@@ -56,11 +56,11 @@ NOBODY_WROTE: Final = "Others wrote the backfill meanwhile. Try again."
 
 @dataclass(frozen=True, slots=True)
 class BackfillRequest:
-    """The backfill that an operator wants: the times in [since, until), and how they are made.
+    """The backfill that an operator wants: its times, in [since, until), and its order.
 
-    Without an `overlap` they run side by side if more than one may `at_once`, else one after
-    another. `by` is the operator, `note` says why. A span that names more than `most` times is
-    refused.
+    Without an `overlap`, the times run side by side if more than one may run `at_once`, else one
+    after another. `by` is the operator, `note` says why. A span that names more than `most` times
+    is refused.
     """
 
     user_id: str
@@ -79,8 +79,9 @@ class BackfillRequest:
 class Plan(NamedTuple):
     """The plan of a backfill. `outcomes` counts its times by what the history has of them.
 
-    Times that have `fired` are brought only if all are wanted. It takes `ticks` at least, and so
-    `least_seconds`. While the schedule is paused, or the pause of a group holds it, it waits.
+    Times that have `fired` are brought only if all are wanted. The backfill takes `ticks` at least,
+    and so `least_seconds`. It waits while its schedule is paused, or a group's pause holds the
+    schedule.
     """
 
     one: Backfill
@@ -116,7 +117,7 @@ class Backfills:
         self._store = store
 
     def plan(self, wanted: BackfillRequest) -> Plan:
-        """Return what a backfill would do. Nothing changes.
+        """Return the plan of a backfill. Nothing changes.
 
         Raises NotFound, or InvalidSchedule naming everything that is wrong.
         """
@@ -228,7 +229,7 @@ def read_ordered(order: StandingOrder) -> Ordered:
 
 
 def _check(wanted: BackfillRequest, now: int) -> None:
-    """Raise InvalidSchedule naming everything that is wrong, whatever the schedule is."""
+    """Raise InvalidSchedule naming everything that is wrong with a request for any schedule."""
     check_all(
         lambda: _check_span(wanted, now),
         partial(_check_whole, "at_once", wanted.at_once, MOST_AT_ONCE),
@@ -319,8 +320,10 @@ def _backfill(wanted: BackfillRequest, found: Record) -> Backfill:
 
 
 def _check_known(each: Sequence[tuple[int, str]], made_at: int, kept: int) -> None:
-    """Raise InvalidSchedule if a time is missing whose outcome a purge may have deleted: it may
-    have fired. Before the schedule was made, none has.
+    """Raise InvalidSchedule if a purge may have deleted the outcome of a missing time: it may have
+    fired.
+
+    No time before the schedule's creation has fired.
     """
     if any(outcome == "none" and made_at < at <= kept for at, outcome in each):
         gone = (
@@ -331,10 +334,10 @@ def _check_known(each: Sequence[tuple[int, str]], made_at: int, kept: int) -> No
 
 
 def _outcomes(store: Store, one: Backfill) -> Iterator[tuple[int, str]]:
-    """Yield each time with what the history has of it, the newest first.
+    """Yield each time with its outcome in the history, the newest first.
 
-    A read that begins at a time finds all that is kept of it, and of times before it. So a sparse
-    schedule costs a read for each time at most, whatever else its history has.
+    A read that begins at a time finds all entries of it, and of times before it. So a sparse
+    schedule costs at most a read for each time, however long its history is.
     """
     page: Sequence[Occurrence] = ()
     for at in replace(one, newest_first=True, cursor=None).list_ahead():

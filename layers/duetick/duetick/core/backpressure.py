@@ -3,9 +3,9 @@
 A queue takes everything. If dispatch falls behind, packs come after their leases are over and begin
 nothing, and ticks would lease and send the same again and again. So dispatch notes that it takes
 packs, and how late; a tick notes how much it handed on. If packs come late, or nobody takes them,
-ticks hand on in rounds of ten seconds: half as much in each round while that lasts, half as much
-again in each round after it, until nothing more waits and nothing bounds them. A row that is not
-handed on stays due: its misfire policy decides about it, as behind a slow API.
+ticks hand on in rounds of ten seconds. While that lasts, each round halves what it hands on;
+afterwards each round adds half as much again, until nothing waits any more and the bound is gone. A
+row that is not handed on stays due: its misfire policy decides about it, as behind a slow API.
 
 No note names a user or a schedule.
 """
@@ -46,11 +46,11 @@ logger = logging.getLogger("duetick.backpressure")
 
 
 class Handed(NamedTuple):
-    """The note of a round: when it began, how many it handed on, and under which bound. Without a
-    bound, a tick is one round.
+    """The note of a round: its begin, the number that it handed on, and its bound. Without a bound,
+    a tick is one round.
 
-    `waits_since` is the first due time of what nobody is known to have taken; 0 if there is none.
-    `left` is 1 if something was due that it did not hand on.
+    `waits_since` is the first due time of the occurrences that dispatch is not known to have taken;
+    0 if there are none. `left` is 1 if the round left due occurrences behind.
     """
 
     at: int = 0
@@ -60,13 +60,13 @@ class Handed(NamedTuple):
     left: int = 0
 
     def hand_on(self, count: int, due_at: int) -> "Handed":
-        """Return the note after so many were handed on, the first of them due at an instant."""
+        """Return the note after `count` more were handed on, the first due at an instant."""
         waits_since = self.waits_since or max(due_at, self.at)
         return self._replace(handed=self.handed + count, waits_since=waits_since)
 
 
 class Takings(NamedTuple):
-    """The note of dispatch: when it took a pack, and how late that was."""
+    """The note of dispatch: the instant at which it took a pack, and the lateness of that."""
 
     at: int = 0
     late: int = 0
@@ -81,7 +81,7 @@ class Notes:
     _late_at: int = -LATE_APART_MS
 
     def note(self, now: int, late: int) -> None:
-        """Note that a pack was taken, so many milliseconds after it was due."""
+        """Note that dispatch took a pack, and its lateness in milliseconds."""
         if late >= BEHIND_MS and now - self._late_at >= LATE_APART_MS:
             self._late_at = self._taken_at = now
             _keep(self.store, LATE, Takings(now, late))
@@ -113,7 +113,7 @@ def keep_handed(store: Store, handed: Handed) -> None:
 
 
 def _keep(store: Store, name: str, note: Sequence[int | None]) -> None:
-    """Keep a note. Without it, the next tick is less well advised, and nothing else happens."""
+    """Keep a note. If that fails, the next tick only knows less about its bound."""
     try:
         store.shelf.keep_note(name, json.dumps(note))
     except DuetickError as problem:

@@ -39,8 +39,9 @@ class Addition(NamedTuple):
 
 
 class _Judged(NamedTuple):
-    """The occurrences that a bound is about, as they are due. A spread that fits is found from the
-    sums without the spread of what is added.
+    """The occurrences that a bound is about, in the minutes in which they are due.
+
+    A fitting spread is searched from the sums without the spread of the added schedule.
     """
 
     due: Sequence[int]
@@ -51,8 +52,8 @@ class _Judged(NamedTuple):
 class Bound:
     """The most that may be due in a window, how that is known, and where it is exceeded.
 
-    `most` is None if nobody knows it. `spread` are the seconds that would do; None if nothing is
-    over, or if none does. `advice` says which.
+    `most` is None if nobody knows it. `spread` is the shortest one, in seconds, that would fit. It
+    is None if no window is over, or if no spread fits: `advice` says which.
     """
 
     kind: BoundKind
@@ -67,7 +68,10 @@ class Bound:
 
 
 def limits_within(limits: Limits, asked: "Question") -> Limits:
-    """Return the limits whose scope lies in the question: of the others, more than that counts."""
+    """Return the limits whose scope lies in the question.
+
+    Any other limit also counts occurrences beyond the question.
+    """
     if not asked.operator:
         return Limits()
     return Limits(tuple(one for one in limits.every if _lies_in(one.scope, asked)))
@@ -173,8 +177,9 @@ def _of_limit(limit: Limit, lasts: float | None) -> Iterator[Bound]:
 
 
 def _most_of(parallel: int, lasts: float) -> tuple[int, Per]:
-    """Return how many runs fit into a window: into the shortest that has room for one. A run lasts
-    so many seconds, at most a day.
+    """Return the number of runs that fit into a window, and the window.
+
+    It is the shortest one that has room for a run, which lasts a number of seconds, at most a day.
     """
     per = next(one for one in PERS if parallel * WINDOWS[one] >= lasts * 1_000)
     return int(min(parallel * WINDOWS[per] / (lasts * 1_000), MOST_IN_A_WINDOW)), per

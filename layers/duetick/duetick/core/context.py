@@ -52,9 +52,8 @@ class Context:
 
     The action runs as the `principal`. `labels` are those of the schedule as this attempt began.
     `targets` are the due targets of a day map, as written. If the nominal time was past its grace,
-    the run makes a misfire good, and `catching_up` is True. `body` is what the outside
-    caller sent who brought the occurrence; None if nobody did. `settings` are those of the
-    deployment.
+    the run catches a misfire up, and `catching_up` is True. `body` is from the outside caller who
+    brought the occurrence; None if nobody did. `settings` are those of the deployment.
     """
 
     flow: str
@@ -139,8 +138,9 @@ class Context:
 
 
 def _targets(schedule: Schedule, occurrence: Occurrence) -> tuple[str, ...]:
-    """Return the targets that are due. None is due with a failure hook, which may even tell of a
-    cron that cannot be read.
+    """Return the targets that are due.
+
+    A failure hook has none: it may even tell of a cron that cannot be read.
     """
     if occurrence.death:
         return ()

@@ -1,4 +1,4 @@
-"""One loop for the coroutines of a process: what they share, such as a client, stays usable."""
+"""One loop for the coroutines of a process: a client that they share stays usable."""
 
 import asyncio
 import threading
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 class SharedLoop:
-    """A loop in a thread of its own. It is started with the first coroutine, and stays."""
+    """A loop in a thread of its own. The first coroutine starts the loop, which stays."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def run(self, coroutine: Coroutine[object, None, object], seconds: float) -> object:
-        """Run a coroutine beside others. After so many seconds it is cancelled: TimedOut."""
+        """Run a coroutine beside others. Cancel it after so many seconds, and raise TimedOut."""
         future: Future[object] = asyncio.run_coroutine_threadsafe(coroutine, self._running())
         try:
             return future.result(seconds)

@@ -93,10 +93,10 @@ def check_promise(action: str, transactional: Transactional, promise: Delivery) 
 
 
 def check_kept(action: "Action", occurrence: Occurrence) -> None:
-    """Raise InvalidSchedule if the action cannot keep what the ledger promises for the occurrence.
+    """Raise InvalidSchedule if the action cannot keep the promise of the occurrence in the ledger.
 
-    The flow defines a static schedule and what a resolver finds, the store holds its policies: they
-    differ while a deployment is under way, and after one whose schedules were refused.
+    The flow defines a static schedule and a resolver's answer, and the store holds their policies.
+    The two differ during a deployment, and after one that refused some of its schedules.
     """
     if occurrence.policies.delivery is Delivery.EFFECTIVELY_ONCE and not action.transactional:
         raise InvalidSchedule(

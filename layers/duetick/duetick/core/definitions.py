@@ -76,8 +76,8 @@ class Draft:
 def refuse_once(found: Sequence[Refusal]) -> None:
     """Raise the refusals, with the first flaw of each field. Fields have their names in JSON.
 
-    Of a day map whose days have flaws, or a principal, nothing else is said: what could not be read
-    is refused too.
+    If days of a day map, or parts of a principal, have flaws, the refusal of the whole field is
+    left out.
     """
     first: dict[tuple[str | int, ...], Flaw] = {}
     for flaw in (flaw for refusal in found for flaw in refusal.flaws):
@@ -193,8 +193,8 @@ def _twice(names: Sequence[str]) -> list[Refusal]:
 def carry_over(current: Schedule, patch: Mapping[str, Json], usual: Policies) -> dict[str, Json]:
     """Return the definition into which a patch is merged.
 
-    If the patch names another action, policies that equal the defaults of the action before
-    (`usual`) were not chosen: the defaults of the new action replace them.
+    If the patch names another action, the new action's defaults replace the policies that equal the
+    defaults of the action before (`usual`): nobody chose those.
     """
     body = definition_json(current)
     if all(patch.get(name, body[name]) == body[name] for name in ("flow", "action")):
@@ -251,7 +251,7 @@ def _object(name: str, value: Json) -> dict[str, Json]:
 
 
 def _principal(name: str, value: Json) -> Principal | None:
-    """Read whom a schedule runs as. Raise a refusal of all that is wrong with it."""
+    """Read the principal of a schedule. Raise a refusal of everything that is wrong with it."""
     if value is None:
         return None
     given, read = _object(name, value), dict[str, Any]()

@@ -22,7 +22,7 @@ MOST_TIMES: Final = 6
 
 
 class _Unit(NamedTuple):
-    """A field: its unit, the span of its values, how one of them is called, and what stands before
+    """A field: its unit, the span of its values, the words for one value, and the word before
     several.
     """
 

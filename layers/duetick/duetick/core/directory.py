@@ -45,10 +45,10 @@ def directory_page(
     *,
     takes: Callable[[Record | IndexRow | None], bool] = lambda _: True,
 ) -> DirectoryPage:
-    """Return a page of the schedules of all users, and of the rows without a record: of those that
-    `takes` accepts; of what cannot be read it gets None.
+    """Return a page of the schedules of all users, and of the rows without a record.
 
-    Without `state` it has the active and the paused ones, and those that cannot be read.
+    It has those that `takes` accepts; for a row that cannot be read `takes` gets None. Without a
+    `state`, the page has the active and paused schedules, and the rows that cannot be read.
     """
     found: list[dict[str, Json]] = []
     pauses = store.pauses.current(now)
@@ -89,7 +89,8 @@ def _line(one: Listed, now: int, pauses: Pauses) -> dict[str, Json]:
 def unreadable_page(store: Store, limit: int, cursor: str | None) -> DirectoryPage:
     """Return a page of the rows that cannot be read, the earliest first.
 
-    The cursor counts those of its instant that were listed: many may leave the index at once.
+    Many rows may leave the index at one instant, so the cursor counts the listed rows of its
+    instant.
     """
     since, passed = read_count(cursor)
     found = store.shelf.unreadable(since, limit + passed)

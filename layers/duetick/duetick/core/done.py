@@ -1,8 +1,8 @@
 """The schedules that are done leave: when their time has come, or with the end of their last run.
 
-Dispatch deletes a schedule with the end of its last run. A tick that claimed such a one deletes a
-few whose last occurrence ended otherwise. The others are left to the purge. Each deletion is a
-change of its book, so that a schedule whose occurrence runs stays until it has ended.
+Dispatch deletes a schedule with the end of its last run. A tick that claimed occurrences of such
+schedules deletes a few whose last occurrence ended otherwise. The purge deletes the others. Each
+deletion is a change of its book, so that a schedule whose occurrence runs stays until it has ended.
 """
 
 import logging
@@ -24,9 +24,11 @@ logger = logging.getLogger("duetick.purge")
 
 
 class Purged(NamedTuple):
-    """`deleted` counts schedules that were done; `retired` occurrences; `forgotten` marks,
-    definitions, creations, keys, counts and reports. `more` says that another pass would find
-    something; `beside`, that it would find something else than occurrences.
+    """The counts of a purge: `deleted` schedules that were done, `retired` occurrences, and
+    `forgotten` marks, definitions, creations, keys, counts and reports.
+
+    `more` says that another pass would find something. `beside` says that it would find more than
+    occurrences.
     """
 
     deleted: int = 0
@@ -36,7 +38,7 @@ class Purged(NamedTuple):
     beside: bool = False
 
     def add(self, other: "Purged") -> "Purged":
-        """Return both together; what is left is that of the later one."""
+        """Return the sums of both. `more` and `beside` are those of the later one."""
         return Purged(
             self.deleted + other.deleted,
             self.retired + other.retired,
@@ -63,8 +65,9 @@ def look_at_done(
     may_go_on: Callable[[], bool],
     retention: "Retention | None" = None,
 ) -> Purged:
-    """Delete the schedules whose time has come, among the first `limit`, and log nothing. Jobs are
-    left to a purge, which knows their `retention`.
+    """Delete the schedules whose time has come, among the first `limit`, and log nothing.
+
+    A purge deletes jobs: it knows their `retention`.
     """
     deleted = looked = 0
     for user_id, key in store.shelf.leaving(now, limit):

@@ -1,4 +1,4 @@
-"""The explanation of one time: why a schedule fired then or did not, or whether it will (A-02).
+"""The explanation of one time of a schedule: it fired then, it did not, or it will, and why (A-02).
 
 shelf.change ── look at the book ──▶ Sight ──┐
 shelf.account ─ its definitions ─────────────┴─ judge ──▶ Explanation ──▶ said, in wording
@@ -38,8 +38,7 @@ class Explanation:
     """The answer for one time, and the facts that it follows from.
 
     `besides` are the occurrences of other origins at that very time. `pause_now` is the pause of a
-    group that holds the schedule now, whatever the time. `limit` is one without a place, for which
-    the occurrence waits.
+    group that holds the schedule now. `limit` is the full limit for which the occurrence waits.
     """
 
     at: int
@@ -60,7 +59,7 @@ class Explanation:
 
     @property
     def occurrence(self) -> Occurrence | None:
-        """The ledger's entry, which may be a range; None if it has none."""
+        """The ledger's entry, which may be a range; None if the ledger has none."""
         return self.sight.entry
 
     @property
@@ -109,7 +108,7 @@ def explain(store: Store, user_id: str, key: str, at: int, now: int) -> Explanat
 
 
 def _limit_of(store: Store, sight: Sight, now: int) -> Limit | None:
-    """Return the limit for which an occurrence waits that is due, or None."""
+    """Return the limit that holds a due occurrence back, or None."""
     entry = sight.entry
     if entry is None or has_ended(entry) or sight.group or wake_of(entry) > now:
         return None
@@ -165,7 +164,7 @@ def _find_besides(store: Store, name: ScheduleName, at: int) -> Sequence[Occurre
 
 
 def _zones(sight: Sight, definition: Definition | None, rules: Rules) -> Iterator[str | None]:
-    """Yield the zone of whatever names the time, the nearest first."""
+    """Yield the zones of the definitions that may name the time, the nearest first."""
     if definition:
         yield zone_of(definition, rules)
     for one in (sight.entry, sight.record, sight.row):

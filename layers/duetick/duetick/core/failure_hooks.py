@@ -20,8 +20,8 @@ class FailureInput:
     """The input of a failure hook: which occurrence is dead, and why.
 
     Times are texts such as 2026-12-01T09:00:00Z: `time` is the nominal time of the dead occurrence,
-    `at` the instant of its death. `action` is the schedule's. `error` is what the user may read of
-    it; an action that is not for users reads what operators do.
+    `at` the instant of its death. `action` is the schedule's. `error` is the text that the user may
+    read; an action that is not for users reads the operators' text.
     """
 
     schedule: str

@@ -1,4 +1,4 @@
-"""The settings of flows: what a deployment tells its actions, and the texts of its secret."""
+"""The settings of flows: the words of a deployment for its actions, and the texts of its secret."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final, Protocol, TypeVar, cast
@@ -87,8 +87,9 @@ class FlowSettings(Mapping[str, Json]):
         return found[name]
 
     def withheld(self) -> Json:
-        """Return what no error may show: the settings, for the secret names among them, and the
-        texts of the secret that were read. None if there are neither.
+        """Return the settings and the texts of the secret that were read: no error may show them.
+
+        The settings are there for their secret names. None if there are neither.
         """
         if not self._given and not self._seen:
             return None

@@ -42,9 +42,9 @@ class Flow:
     """A named set of actions, its static schedules, and the resolver of its other schedules.
 
     Without `users`, all its actions run only for the application. `policies` are the defaults of
-    its actions' schedules. A schedule may change none of those, but for the names in `may_change`.
-    `settings` is the dataclass or pydantic model that its actions read from `ctx.settings`: a
-    deployment whose settings do not fit is refused.
+    its actions' schedules. A schedule may change only the policies in `may_change`. `settings` is
+    the dataclass or pydantic model that its actions read from `ctx.settings`: a deployment whose
+    settings do not fit is refused.
     """
 
     name: str
@@ -262,7 +262,7 @@ class Flows:
         return self._flows.get(name) if name else self.home.flow
 
     def describe(self) -> str:
-        """Return how many there are, in words."""
+        """Return the number of flows and of actions, in words."""
         return f"{say_count(len(self._flows), 'flow')}, {say_count(len(self.actions()), 'action')}"
 
     def missing(self, name: str, action: str | None = None) -> str | None:
@@ -286,7 +286,7 @@ class Flows:
         return sorted(found, key=lambda one: (one[0], one[1].name))
 
     def check_settings(self) -> None:
-        """Raise ConfigurationError, for the first flow whose settings do not fit."""
+        """Raise ConfigurationError for the first flow whose settings do not fit."""
         for flow in self._flows.values():
             try:
                 if flow.settings is not None:
@@ -365,7 +365,7 @@ class Flows:
         check_promise(action.name, action.transactional, schedule.policies.delivery)
 
     def check_for_users(self, schedule: Schedule) -> None:
-        """Raise InvalidSchedule if no user may put or run the schedule, whoever made it."""
+        """Raise InvalidSchedule if no user may put or run the schedule."""
         if not self._is_for_users(schedule):
             raise InvalidSchedule(
                 "action",
@@ -375,8 +375,9 @@ class Flows:
             )
 
     def check_hook(self, schedule: Schedule) -> None:
-        """Raise InvalidSchedule unless the schedule's failure hook is another action of its flow,
-        which takes the input of a hook. Another check refuses an unknown flow.
+        """Raise InvalidSchedule unless the hook is another action of the flow, with a hook's input.
+
+        Another check refuses an unknown flow.
         """
         flow, hook = self._flows.get(schedule.flow), schedule.policies.on_failure
         if flow and hook:

@@ -40,8 +40,9 @@ MOST_REPORTS: Final = 30_000
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """A schedule that is not saved. So many `copies` of it are forecast, each of another user. With
-    a `user_id` it is that user's, and takes the place of the one that has its key.
+    """A schedule that is not saved. A forecast counts so many `copies` of it, each of another user.
+
+    With a `user_id`, the schedule is that user's, and takes the place of the one that has its key.
     """
 
     wanted: Schedule
@@ -53,8 +54,8 @@ class Added:
 class Question:
     """The question of a forecast: a selection, a span, what would be added, and what is allowed.
 
-    Operators are told of the stack and of limits. `allowed` are so many in each window. A run
-    `lasts` so many seconds. With `agreed`, the store may be read whatever that costs.
+    Operators are told of the stack and of limits. `allowed` is the number for each window, `lasts`
+    the seconds of a run. With `agreed`, the store may be read at any cost.
     """
 
     since: int | None = None
@@ -133,7 +134,7 @@ class Forecast:
 
     @property
     def selection(self) -> Selection:
-        """The rows that are asked for, with what pauses and limits want to know of them."""
+        """The rows that the question is about, with the names that pauses and limits ask for."""
         asked = self.asked
         scopes = {one.scope for one in self.pauses.every}
         scopes |= {one.scope for one in self.limits.every}
@@ -189,7 +190,9 @@ class Forecast:
         return iso(self.span.since + minute * MINUTE_MS)
 
     def _count_delivered(self) -> list[Json] | None:
-        """Return what ticks delivered in each minute of the past, if it was asked for."""
+        """Return the number that ticks delivered in each minute of the past, if the question asks
+        for it.
+        """
         is_past = self.span.since < self.progress.now - self.progress.now % MINUTE_MS
         if not (is_past and self.has_read):
             return None
@@ -200,8 +203,8 @@ class Forecast:
         return judge(self.store, self.asked, self.outlook, added)
 
     def _add_unsaved(self) -> Addition | None:
-        """Return the sums that the schedule that is not saved would add, less those of the schedule
-        that it replaces.
+        """Return the sums of the schedule that is not saved, less those of the schedule that it
+        replaces.
         """
         added = self.asked.added
         if added is None:
@@ -247,8 +250,10 @@ def _record(wanted: Schedule, current: Record | None, now: int) -> Record:
 
 
 def cost_of(store: Store, asked: Question) -> dict[str, Json] | None:
-    """Return what a forecast costs to read, as of the last hourly count. None if nobody pays for
-    reads, or if it is of one user, whose few schedules each list reads.
+    """Return the cost of reading a forecast, as of the last hourly count.
+
+    None if nobody pays for reads, or if the forecast is of one user: every list reads a user's few
+    schedules.
     """
     if asked.user_id is not None or store.shelf.walk_units(0) is None:
         return None

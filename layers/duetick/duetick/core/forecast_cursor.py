@@ -29,8 +29,10 @@ MOST: Final = 2**53
 
 @dataclass(slots=True)
 class ReadSoFar:
-    """The progress of a forecast's read: the time at which it began, the place at which it goes on,
-    and the sums so far. Of another question, `digest` differs.
+    """The progress of a forecast's read: its begin, the place at which it goes on, and the sums so
+    far.
+
+    Another question has another `digest`.
     """
 
     now: int

@@ -1,7 +1,8 @@
-"""Schedules of what is gone: their flow, or its action, is not in the deployment any more.
+"""Schedules whose flow or action is gone: the deployment does not have it any more.
 
-Each of their times would die. Each deployment and each hour counts them and names the first. If the
-deployment says so, it also pauses them, and resumes them once their flow is back.
+Each of their occurrences would die. Each deployment and each hour counts these schedules and names
+the first. If the deployment says so, the hour also pauses them, and resumes them once their flow is
+back.
 """
 
 import json
@@ -48,8 +49,8 @@ logger = logging.getLogger("duetick.gone")
 @dataclass(frozen=True, slots=True)
 class Gone:
     """`schedules` counts the active schedules whose flow or action is gone, and `first` names the
-    flows or actions (`flow/action`) that most of them miss. `paused` and `resumed` count changes of
-    this look. `unfinished` says that its time ended first.
+    flows or actions (`flow/action`) that most of them miss. `paused` and `resumed` count the
+    changes that this look made. `unfinished` says that its time ended first.
     """
 
     schedules: int = 0
@@ -75,10 +76,10 @@ def find_gone(
 
 
 def count_gone(store: Store, flows: Flows, *, may_go_on: Callable[[], bool]) -> Gone | None:
-    """Look at every schedule after a deployment. Return None if that fails: the log says why.
+    """Count these schedules after a deployment. Return None if that fails: the log says why.
 
-    It pauses none: the hour after a deployment shows whether it was meant. It fails no deployment
-    either, whose steps are taken by then: the next hour looks again.
+    No schedule is paused: the hour after a deployment shows if the loss was meant. A failure does
+    not fail the deployment, whose steps are taken by then: the next hour looks again.
     """
     try:
         return find_gone(store, flows, store.now(), may_go_on=may_go_on)
@@ -88,18 +89,17 @@ def count_gone(store: Store, flows: Flows, *, may_go_on: Callable[[], bool]) -> 
 
 
 def time_left(seconds: float, elapsed: Callable[[], float] = time.monotonic) -> Callable[[], bool]:
-    """Return a function that returns True for so many seconds."""
+    """Return a function that returns True until so many seconds have passed."""
     end = elapsed() + seconds
     return lambda: elapsed() < end
 
 
 class GoneLook:
-    """One look at every schedule: `at` counts those whose flow or action is gone, one after
-    another.
+    """A look at every schedule, one after another: `at` counts those whose flow or action is gone.
 
-    At its `end`, with `pauses`, it pauses those that died of it for an hour. It resumes those that
-    it paused if their flow is back, with `pauses` or without. In a deployment without any flow,
-    nothing dies of it, and nothing is paused.
+    With `pauses`, its `end` pauses the schedules that have died of it for an hour. In any case it
+    resumes the schedules that it paused and whose flow is back. In a deployment without any flow,
+    no schedule dies of it, and none is paused.
     """
 
     def __init__(self, store: Store, flows: Flows, now: int, *, pauses: bool) -> None:
@@ -166,7 +166,7 @@ class GoneLook:
             self._counts[missing] -= 1
 
     def _dies_of_it(self, record: Record) -> bool:
-        """Return True if it died of it an hour ago, and has not ended otherwise since."""
+        """Return True if an occurrence died of it an hour ago, and each one that ended since."""
         found = self._store.ledger.find(record.user_id, record.key, limit=LOOKED_AT)
         for one in (one for one in found if one.reason in ENDED):
             if not died_of_gone(one):
@@ -176,7 +176,9 @@ class GoneLook:
         return False
 
     def _put(self, record: Record, *, resumed: bool) -> bool:
-        """Pause or resume it. Return False if another changed it meanwhile, or it may not fire."""
+        """Pause or resume a schedule. Return False if another changed the schedule, or it may not
+        fire.
+        """
         changed = resume(record) if resumed else pause(record, note_of(record), None, self._now)
         with suppress(VersionConflict, InvalidSchedule):
             self._store.schedules.put(changed, now=self._now, if_version=record)

@@ -36,7 +36,7 @@ of them.
 
 
 class Owned(Protocol):
-    """The schedules of one user, or the static ones, whose history is asked for."""
+    """The schedules whose history is asked for: those of one user, or the static ones."""
 
     @property
     def store(self) -> Store:
@@ -44,7 +44,7 @@ class Owned(Protocol):
 
     @property
     def user_id(self) -> str:
-        """The user whose schedules they are; empty for static ones."""
+        """The user of the schedules; empty for static ones."""
 
     @property
     def clock(self) -> Clock:
@@ -241,9 +241,7 @@ def _export_jobs(schedules: UserSchedules, cursor: str | None) -> ExportPart:
 
 
 def export_lines(ledger: Ledger, part: ExportPart, *, operator: bool) -> list[dict[str, Json]]:
-    """Return the history of a part, each line with its key and what its caller sent, without
-    secrets.
-    """
+    """Return the history of a part without secrets: each line has its key and its caller's body."""
     shown = lines(ledger, part.history, operator=operator)
     return [
         line | {"key": one.key, "body": _show_body(part.bodies.get(one.identity))}
@@ -252,7 +250,9 @@ def export_lines(ledger: Ledger, part: ExportPart, *, operator: bool) -> list[di
 
 
 def _show_body(kept: str | None) -> Json:
-    """Return what a caller sent as an answer can hold it: half of a character becomes a mark."""
+    """Return the kept body of a caller so that an answer can hold it: half of a character becomes a
+    mark.
+    """
     from duetick.domain.redaction import redact  # for an export alone
 
     if kept is None:

@@ -3,8 +3,8 @@
   INSERT INTO inbox ──▶ a tick: check ──┬── right ──▶ a job, due
                                         └── wrong ──▶ a job that is dead, with the reason
 
-The row leaves in the transaction that makes the job: whatever fails between leaves the row, and no
-row makes two.
+The row leaves in the transaction that makes the job. If that fails, the row stays; and no row makes
+two jobs.
 """
 
 import logging

@@ -124,7 +124,7 @@ class Definitions:
 
 
 def schema_of_input(action: Action) -> Schema:
-    """Return the JSON Schema of an action's input: a document of its own."""
+    """Return the JSON Schema of an action's input, as a document by itself."""
     definitions = Definitions(action.withheld)
     schema = definitions.of(action.takes.annotation)
     return schema | ({"$defs": {**definitions.made}} if definitions.made else {})

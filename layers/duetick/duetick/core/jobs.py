@@ -189,7 +189,7 @@ class UserJobs:
         flow: str | None = None,
     ) -> JobPage:
         """Return a page of jobs by id: those in a state, of a flow. `pending` and `ended` are
-        states here too. If few match, a page may be short, or empty, and have a next one.
+        states here too. If few jobs match, a page may be short or empty, and still have a next one.
         """
         ended = ENDS.get(state, None if state is None else state not in PENDING)
         found: list[Job] = []
@@ -227,7 +227,7 @@ class UserJobs:
         return explain(self.schedules.store, self._user_id, key, own[0].nominal_at, now)
 
     def history(self, name: str) -> Sequence[Occurrence]:
-        """Return the occurrences of a job: its own, and those that tell of its death. Raises
+        """Return the occurrences of a job: its own, and the failure hooks of its death. Raises
         JobNotFound.
         """
         found = self.schedules.store.ledger.find(self._user_id, _key_of(name), limit=AT_ONCE)

@@ -1,8 +1,8 @@
-"""Until when the ledger is whole: an entry that was deleted by its age is not called a fault (A-02,
-J-10).
+"""The instant since which the ledger is whole (A-02, J-10).
 
-The store keeps its retention as a note, with those before it: a retention that was made longer
-brings nothing back. A store that never purged, and whose database deletes nothing, is whole.
+Verify does not call an entry a fault that was deleted by its age. The store keeps its retention as
+a note, with the retentions before it: a longer one brings nothing back. A store that never purged,
+and whose database deletes nothing, is whole.
 """
 
 import json

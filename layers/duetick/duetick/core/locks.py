@@ -1,7 +1,7 @@
-"""Named locks: of several who do the same work, one does it at a time (J-08).
+"""Named locks: of several processes with the same work, one does it at a time (J-08).
 
-A lock ends by itself, so that work goes on after a crash. Whoever has it extends it as it works,
-and stops when it is another's: nothing that a lock guards may rely on it alone.
+A lock ends by itself, so that work goes on after a crash. Its owner extends the lock during the
+work, and stops when another owner has it: nothing that a lock guards may rely on the lock alone.
 """
 
 from typing import Final

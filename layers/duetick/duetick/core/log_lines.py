@@ -46,7 +46,7 @@ def log_dead(occurrence: Occurrence) -> None:
 def explain_lost(occurrence: Occurrence) -> str | None:
     """Return the explanation of a `lost` occurrence, which has no recorded error; else None.
 
-    A deleted one has no texts any more.
+    A deleted occurrence has no texts any more.
     """
     if occurrence.reason is not Reason.LOST or occurrence.state is State.DELETED:
         return None

@@ -26,7 +26,9 @@ _REPEATS: Final[tuple[Literal["first", "both"], ...]] = ("first", "both")
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """An expression as a put would keep it, its next times, and what its author should know."""
+    """The meaning of an expression: its text as a put keeps it, its next times, and warnings for
+    its author.
+    """
 
     cron: str
     words: str
@@ -56,7 +58,7 @@ class Circumstances(NamedTuple):
 def meaning_of(wanted: Schedule, known: Circumstances, count: int, *, after: int) -> Meaning:
     """Return the meaning of a schedule's times. Raise unless its cron and zone can be read.
 
-    Whatever else a put would refuse of the times is a warning.
+    Any other fault of the times that a put would refuse is a warning.
     """
     check_timing(wanted.cron, wanted.timezone)
     record, cron = replace(Record.of(wanted), anchor=known.now), parse(wanted.cron)

@@ -1,7 +1,7 @@
-"""Notices: what somebody should know, one for each kind and flow, however many it happened to.
+"""Notices: one for each kind of trouble and flow, however many occurrences have it.
 
-A mass is one notice with its count, its reasons and the first names. It has no input, and no word
-of an error.
+A notice of many has their count, their reasons and the first names. It has no input, and no word of
+an error.
 """
 
 import shlex

@@ -1,7 +1,8 @@
 """The occurrences of all users, which operators list, look into, retry, cancel and delete.
 
-A question that no index answers is refused, never scanned: across users, only what runs, waits or
-is dead is listed. What an index does not answer is sifted from a bounded number of occurrences.
+A question that no index answers is refused, never scanned: across users, only the occurrences that
+run, wait or are dead are listed. A condition that an index does not answer is sifted from a bounded
+number of occurrences.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -139,7 +140,7 @@ class Which:
 
 
 class OccurrencePage(NamedTuple):
-    """Some occurrences, and the place at which the next ones begin; None if there are no others."""
+    """Some occurrences, and the place at which the next ones begin; None if there are no more."""
 
     found: Sequence[Occurrence]
     cursor: str | None
@@ -241,10 +242,11 @@ class AllOccurrences:
         dry: bool = False,
         may_go_on: Callable[[], bool] = lambda: True,
     ) -> Bulk:
-        """Retry, cancel or delete a page of those that are meant. `cursor` goes on after it.
+        """Retry, cancel or delete a page of the occurrences that are meant. `cursor` goes on after
+        it.
 
-        Occurrences that cannot be changed are counted by the reason, and stay as they are. A dry
-        run changes nothing, and answers as the run would.
+        An occurrence that cannot be changed stays as it is, and counts by its reason. A dry run
+        changes nothing, and gives the answer of a real one.
         """
         page = self.page(which.narrow_to(verb), min(limit, MOST_CHANGED), cursor)
         now, after = self.store.now(), page.cursor

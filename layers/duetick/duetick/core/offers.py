@@ -20,13 +20,17 @@ TIMES: Final = frozenset({"starts_at", "ends_at"})
 
 
 def offers(flows: Flows, *, to_users: bool) -> list[Json]:
-    """Return every action with its defaults, and the names of those that a schedule may change."""
+    """Return every action with its defaults, and the names of the policies that a schedule may
+    change.
+    """
     return [_offer(name, action) for name, action in flows.list_offered(to_users=to_users)]
 
 
 def catalogue(flows: Flows, *, to_users: bool) -> list[Json]:
     """Return every flow with the actions that a schedule may name, each with the JSON Schema of its
-    input. A flow of which a user may name none is left out.
+    input.
+
+    A flow without an action that a user may name is left out.
     """
     from duetick.core.input_schemas import schema_of_input  # no dispatch needs it
 
@@ -84,7 +88,7 @@ def _offer(flow: str, action: Action) -> Schema:
 
 def _policies(action: Action, offered: Sequence[str]) -> Schema:
     """Return the schema of the policies that a schedule may change. `offered` are the actions of
-    the flow, of which all others may be its failure hook.
+    the flow: each of the others may be the failure hook.
     """
     usual, declared = policies_json(action.declared.policies), action.declared
     hooks: list[Json] = [*(name for name in offered if name != action.name), None]

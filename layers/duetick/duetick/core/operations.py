@@ -80,7 +80,7 @@ def record(store: Store, asked: Asked) -> None:
 
 
 def _end(store: Store, operation: Operation) -> None:
-    """Write the outcome. What was done stays done if that fails: its record says `begun`."""
+    """Write the outcome. If that fails, the operation stays done, and its record says `begun`."""
     try:
         store.shelf.end_operation(operation)
     except DuetickError as problem:
@@ -112,8 +112,9 @@ def _word_of(value: Json) -> str:
 
 
 def pseudonym(user_id: str) -> str:
-    """Return the name of an erased user in the record. It shows whether a user was erased to
-    somebody who knows the user, and the user to nobody.
+    """Return the name of an erased user in the record.
+
+    Somebody who knows the user can see that the user was erased. The name tells the user to nobody.
     """
     return f"usr_{hashlib.sha256(user_id.encode()).hexdigest()[:24]}"
 
@@ -133,7 +134,7 @@ def operation_json(one: Operation) -> dict[str, Json]:
 
 
 class OperationPage(NamedTuple):
-    """Some operations, and the place at which the next ones begin; None if there are no others."""
+    """Some operations, and the place at which the next ones begin; None if there are no more."""
 
     operations: Sequence[Operation]
     cursor: str | None
@@ -147,10 +148,10 @@ def operations_page(
     user_id: str | None = None,
     who: str | None = None,
 ) -> OperationPage:
-    """Return a page of the record, the newest first: all of them, those about a user, or those of
-    somebody whose name contains the text `who`.
+    """Return a page of the record, the newest operations first: all of them, those about a user, or
+    those whose operator has the text `who` in the name.
 
-    A page of somebody's may be short, for its store does not look for names.
+    A page for `who` may be short: no index finds names.
     """
     place, found, read = read_moment(cursor) or NEWEST, list[Operation](), 0
     while read < MOST_READ:

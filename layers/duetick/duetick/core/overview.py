@@ -158,7 +158,7 @@ def _last_ticks(store: Store, now: int) -> Sequence[Worker]:
 
 
 def _last_heard_at(tick: Worker, now: int) -> int:
-    """Return when a tick ended; now, if it is at work; its beginning, if it is lost."""
+    """Return the end of a tick; now, if the tick is at work; its beginning, if the tick is lost."""
     if tick.ended_at is not None:
         return tick.ended_at
     return tick.started_at if tick.is_lost(now) else now
@@ -166,8 +166,9 @@ def _last_heard_at(tick: Worker, now: int) -> int:
 
 def _list_orders(standing: Sequence[StandingOrder], now: int) -> dict[str, Json]:
     """Return the pauses of groups that hold, and the backfills that stand, the newest first; and
-    the limits, first those without a place. One read has them all; their number is bounded as they
-    are made.
+    the limits, first those without a place.
+
+    One read has all of them: their number is bounded as they are made.
     """
     pauses = [one for one in Pauses.of_orders(standing).every if one.covers(now)]
     backfills = [read_ordered(one) for one in standing if one.kind == KIND]
@@ -198,8 +199,10 @@ def _last_count(store: Store) -> dict[str, Json] | None:
 
 
 def _count_gone(store: Store) -> dict[str, Json] | None:
-    """Return how many active schedules name a flow or an action that is not deployed, as the last
-    deployment or hour counted them, and the first that they name; None before.
+    """Return the number of active schedules whose flow or action is not deployed, and the first
+    such names.
+
+    The last deployment or hour counted them; None before the first count.
     """
     note = store.shelf.note(GONE)
     if note is None:
@@ -210,7 +213,9 @@ def _count_gone(store: Store) -> dict[str, Json] | None:
 
 
 def _bells(store: Store, now: int) -> dict[str, Json] | None:
-    """Return how many bells are pending, and since when; None unless bells ring."""
+    """Return the number of pending bells, and the instant since which one is pending; None unless
+    bells ring.
+    """
     trigger = read_trigger(store)
     if trigger is None or not trigger.is_managed:
         return None
@@ -224,7 +229,7 @@ def _bells(store: Store, now: int) -> dict[str, Json] | None:
 
 
 def _show_verification(store: Store) -> dict[str, Json]:
-    """Return how far the hourly verification has come, and the faults that it has found."""
+    """Return the progress of the hourly verification, and the number of faults it has found."""
     found = Progress.load(store)
     return {
         "until": iso(found.verified_until),

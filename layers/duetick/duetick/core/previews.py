@@ -70,8 +70,10 @@ def local_time(timezone: str | None, at: int) -> str:
 
 
 def previews(schedule: Schedule, now: int, count: int, *, spent: int = 0) -> list[Preview]:
-    """Return the next `count` fire times after `now`; fewer if the schedule has fewer, or may run
-    less often: so many of its runs are `spent`.
+    """Return the next `count` fire times after `now`.
+
+    There are fewer if the schedule has fewer, or if its limit, of which so many runs are `spent`,
+    allows fewer.
     """
     zone, before, found = FAR_ZONES[schedule.timezone], now, []
     for at in _walk(schedule, now, within_limit(schedule, count, spent)):
@@ -81,14 +83,15 @@ def previews(schedule: Schedule, now: int, count: int, *, spent: int = 0) -> lis
 
 
 def within_limit(schedule: Schedule, count: int, spent: int) -> int:
-    """Return how many of so many fires the limit of runs allows, if so many runs are spent."""
+    """Return the number of fires, at most `count`, that the limit allows after the `spent` runs."""
     limit = schedule.policies.max_runs
     return count if limit is None else max(0, min(count, limit - spent))
 
 
 def count_spent(store: "Store", record: Record, now: int) -> int:
-    """Count the runs that have begun, and those that wait although their time has come: in their
-    spread, or for a limit of operators. Return 0 without a limit of runs.
+    """Count the runs that have begun, and those that wait although their time has come.
+
+    These wait in their spread, or for a limit of operators. Return 0 without a limit of runs.
     """
     if record.policies.max_runs is None:
         return 0

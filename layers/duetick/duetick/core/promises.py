@@ -27,7 +27,7 @@ class Declared:
         return tuple(name for name in NAMES if name not in self.fixed)
 
     def nearer(self, given: GivenPolicies | None, may_change: Collection[str] = ()) -> "Declared":
-        """Return these defaults under those that are declared nearer to the action.
+        """Return these defaults, overridden by those that are declared nearer to the action.
 
         A declared policy is fixed, unless `may_change` names it.
         """

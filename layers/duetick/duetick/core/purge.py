@@ -1,7 +1,8 @@
-"""The purge: what is over leaves: schedules that are done, what has ended, marks, and the like.
+"""The purge: schedules that are done, ended occurrences past their retention, marks and the like
+leave.
 
-It is hourly work, and goes on, in batches and under the lock `purge`, until nothing is left or its
-time is over. What has ended changes no more, so it needs no book.
+The purge is hourly work. It goes on, in batches and under the lock `purge`, until nothing is left
+or its time is over. An ended occurrence changes no more, so its deletion needs no book.
 """
 
 import logging
@@ -44,7 +45,7 @@ class BatchSize:
         self.limit = min(FIRST, self.most)
 
     def note(self, seconds: float) -> None:
-        """Note how long a batch took."""
+        """Note the time of a batch, and fit the size of the next one to it."""
         if seconds > 0:
             wanted = int(self.limit * max(0.5, min(HELD / seconds, 2.0)))
             self.limit = min(max(wanted, LEAST), self.most)
@@ -59,8 +60,8 @@ def purge(
     may_go_on: Callable[[], bool] = lambda: True,
     beside: bool = True,
 ) -> Purged:
-    """Delete what is over: up to `limit` schedules, occurrences, and others of each kind; unless
-    `beside`, occurrences alone.
+    """Delete up to `limit` schedules, occurrences and others of each kind, of those whose time is
+    over. Without `beside`, delete occurrences alone.
     """
     done, forgotten = Purged(), 0
     if beside:
@@ -86,11 +87,12 @@ def purge_within(
     elapsed: Callable[[], float] = time.monotonic,
     rest: Callable[[float], object] = lambda _: None,
 ) -> Purged | None:
-    """Purge until nothing is left, or the time is over. None if another one has the lock.
+    """Purge until nothing is left, or the time is over. Return None if another owner has the lock.
 
-    If there is more, the lock stays its owner's for a while: another invocation goes on. `tell`
-    gets the sum after each batch. A batch is as large as fits into a few milliseconds, `limit` at
-    most, and a `rest` several times as long follows: ticks have the database for most of the time.
+    If more is left, the owner keeps the lock for a while: another invocation of it goes on. `tell`
+    gets the sum after each batch. A batch fits into a few milliseconds, and deletes `limit` of each
+    kind at most. A `rest` several times as long follows: ticks have the database for most of the
+    time.
     """
     lock = take(store, LOCK, owner)
     if lock is None:

@@ -1,4 +1,4 @@
-"""The recovery of a store that was restored from a backup: what to do with the unknown times."""
+"""The recovery of a store that was restored from a backup: it decides about the unknown times."""
 
 import json
 import logging
@@ -34,8 +34,8 @@ class Recovered:
     `restored` is False if the store is as old as its witness: there is nothing to do. `schedules`
     have `fires` times that ticks may fire now and `recorded` times that are recorded as missed, all
     of them due up to now. `lost` counts occurrences that were under way in the backup and are dead
-    now; a dry run does not know them. If not `complete`, the time ended first: do it again. It then
-    goes on, and counts what is left; a dry run begins anew.
+    now; a dry run does not know them. If not `complete`, the time ended first: do it again. The
+    next run goes on, and counts the rest; a dry run begins anew.
     """
 
     how: Recovery
@@ -62,10 +62,10 @@ def recover(
 ) -> Recovered:
     """Decide about the times that may have fired between the backup and the restore.
 
-    `skip` records them as missed, `latest` leaves the newest of each schedule to its misfire
-    policy, `fire` all of them. With `skip` and `latest`, what was under way in the backup is dead,
-    reason `lost`, and backfills are stopped; with `fire` they go on. Ticks claim again once all of
-    it is done. It may be repeated: what is done is not done again.
+    `skip` records them as missed. `latest` leaves the newest of each schedule to its misfire
+    policy, `fire` leaves all of them to it. With `skip` and `latest`, the occurrences that were
+    under way in the backup are dead, reason `lost`, and backfills are stopped; with `fire` both go
+    on. Ticks claim again once the recovery is complete. A repeat does nothing twice.
     """
     if how not in RECOVERIES:
         raise ConfigurationError(f"A recovery is {', '.join(RECOVERIES)}, not {how!r}.")
@@ -134,7 +134,7 @@ def _recover_one(
 ) -> None:
     """Count the unknown times of a schedule, and pass them over unless it is a dry run.
 
-    A row that cannot be read is left to the next tick, which records it as poisoned.
+    If the row cannot be read, the next tick records it as poisoned.
     """
     if one.row is None or one.row.next_fire_at > until:
         return
@@ -152,12 +152,15 @@ def _recover_one(
 
 
 def _write_off(store: Store, until: int, now: int, may_go_on: Callable[[], bool]) -> int:
-    """End what waited or was under way in the backup, and whose turn came by `until`.
+    """End the occurrences that waited or were under way in the backup, and whose turn came by
+    `until`.
 
-    Each is leased first, as of `until`, so that a run which ends between the two leaves a lease
-    that the next run finds ended. The second pass finds those, and leases of the backup that have
-    ended since. What came due later is given back. The failure hooks of lost occurrences go too:
-    such an occurrence may have succeeded, or a hook told of it, after the backup.
+    Each is leased first, as of `until`. If the recovery stops between the two, its next run finds
+    the lease ended. A second pass finds those leases, and the leases of the backup that have ended
+    since. An occurrence that came due later is given back.
+
+    The failure hooks of lost occurrences are ended too: such an occurrence may have succeeded, or a
+    hook told of it, after the backup.
     """
     lost: list[Occurrence] = []
     later: list[Occurrence] = []

@@ -55,7 +55,7 @@ _REFUSALS: Final[tuple[tuple[type[Exception], str, str], ...]] = (
 def answer_to(problem: Exception, user_id: str, *, operator: bool = False) -> Answer | None:
     """Return the answer to an error; None if the error is a bug of ours.
 
-    An `operator` reads which schema there is, and the command that updates it.
+    An `operator` reads the schema that the store has, and the command that updates it.
     """
     log_advice(problem, user=user_id)
     if operator and isinstance(problem, SchemaOutdated):

@@ -18,8 +18,9 @@ MOST_NAMED: Final = 100
 
 @dataclass(slots=True)
 class Repair:
-    """The result of a check, or of a rebuild. `found` names the first differences of `differences`.
-    Those that are `unreadable` stay; a rebuild brings back what can be read by now. If not
+    """The result of a check, or of a rebuild. `found` names the first of the `differences`.
+
+    A rebuild brings back the rows that can be read by now; those that are `unreadable` stay. If not
     `complete`, the time ended first: do it again.
     """
 

@@ -53,9 +53,7 @@ def check_principal(current: Schedule | None, wanted: Schedule) -> None:
 
 
 def check_named_principal(current: Schedule | None, wanted: Schedule) -> None:
-    """Refuse a principal that an operator names and that is a flow's: static schedules run as
-    those.
-    """
+    """Refuse a flow's principal that an operator names: only static schedules run as a flow."""
     named = wanted.principal
     if named and named != (current and current.principal) and named.user_id.startswith(FLOW_USER):
         raise InvalidSchedule(
@@ -109,7 +107,7 @@ def check_reserved_key(wanted: Schedule) -> None:
 
 
 def _keeps_hook(current: Schedule | None, wanted: Schedule) -> bool:
-    """Return True if a schedule keeps its failure hook, and the action whose failures it tells."""
+    """Return True if a schedule keeps its failure hook, and the action whose deaths that tells."""
     return current is not None and _hook(current) == _hook(wanted)
 
 

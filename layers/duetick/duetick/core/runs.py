@@ -41,9 +41,9 @@ def run_by_hand(
 ) -> Answer:
     """Run a schedule. Answer 202 once the run has begun, even if it fails: see the history.
 
-    `repeatable` is the caller's key. Within a day it stands for one run: a repeat gets the answer
-    of that run, whatever its end. `at_most` limits the requests of a user in a minute, with their
-    repeats; None means no limit.
+    `repeatable` is the caller's key. Within a day the key stands for one run: a repeat gets the
+    answer of that run, even of a failed one. `at_most` limits the requests of a user in a minute,
+    with their repeats; None means no limit.
     """
     wanted = _new_run(schedule, now, repeatable)
     refusal = _refusal(store, schedule, now, at_most)
@@ -97,7 +97,9 @@ def _refusal(store: Store, schedule: Record, now: int, at_most: int | None) -> A
 
 
 def _answer_not_begun(delivery: Delivered) -> Answer:
-    """Return the refusal of the schedule by dispatch; else an answer that nothing has begun."""
+    """Return the refusal by which dispatch kept the run from its begin; else say that nothing has
+    begun.
+    """
     body = read_object(delivery.detail)
     if delivery.status in ABOUT_THE_SCHEDULE and body.get("error"):
         return Answer(delivery.status, body)

@@ -99,10 +99,10 @@ class UserSchedules:
         state: Listing = None,
         takes: Sift | None = None,
     ) -> Page:
-        """Return a page, ordered by key. It may be short if the inputs are large.
+        """Return a page, ordered by key. The page may be short if the inputs are large.
 
-        Without a `state`, it has the schedules that are active or paused; with `takes`, those that
-        it accepts.
+        Without a `state`, the page has the schedules that are active or paused. With `takes`, it
+        has those that `takes` accepts.
         """
         page = self._page(limit, cursor, state, takes)
         sizes = [len(dump_input(schedule.input)) for schedule in page.schedules]
@@ -120,8 +120,8 @@ class UserSchedules:
     def create(self, wanted: Schedule, repeatable: Repeatable | None = None) -> Record:
         """Create a schedule. Raises VersionConflict if its key is taken.
 
-        A `repeatable` creation happens once. A repeat returns the schedule as it was created,
-        whatever has happened to it since.
+        A `repeatable` creation happens once. A repeat returns the schedule as it was created, even
+        if it has changed since.
         """
         new = self._pause_if_disabled(self.flows.with_defaults(wanted))
         earlier = self._find_repeated(new, repeatable)
@@ -136,7 +136,9 @@ class UserSchedules:
             raise
 
     def with_warning(self, record: Record) -> Record:
-        """Return the record as a put of it would: with the warning that it is too tight, if any."""
+        """Return the record with the warning that a put of it would give, if any: it fires too
+        often.
+        """
         return self.store.schedules.with_warning(record, now=self.clock())
 
     def find_creation(self, name: str) -> Made | None:
@@ -257,7 +259,7 @@ class UserSchedules:
         return keep_pause(current, wanted, self.clock())
 
     def _keep_applications(self, current: Schedule, wanted: Schedule) -> Schedule:
-        """Keep the application's fields, which a user's replacement cannot contain."""
+        """Keep the fields of the application: a user's replacement cannot contain them."""
         kept = replace(wanted, principal=wanted.principal or current.principal)
         if not self.owns_names and wanted.external_id is None:
             kept = replace(kept, external_id=current.external_id)

@@ -47,8 +47,9 @@ def confirm(text: str, after: int) -> None:
 
 
 def _choose_times(ours: list[int], after: int) -> list[int]:
-    """Return the times to compare: those of the next years, and two at least. Croniter walks day by
-    day to a rare date.
+    """Return the times to compare: those of the next years, and two at least.
+
+    No more are compared, for croniter walks day by day to a rare date.
     """
     near = [time for time in ours if time < after + _NEAR_MS]
     return near if len(near) >= _LEAST else ours[:_LEAST]

@@ -84,7 +84,7 @@ def _say_too_long(one: Detail) -> tuple[Code, str]:
 
 
 def _choice(one: Detail) -> tuple[Code, str]:
-    """Say what was expected. Python's True, False and None outside of quotes become JSON's."""
+    """Say the expected choices. Python's True, False and None outside of quotes become JSON's."""
     words = {"True": "true", "False": "false", "None": "null"}
     quoted_or_word = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|\w+"
     known = one["ctx"].get("expected") or one["ctx"]["expected_tags"]

@@ -10,7 +10,7 @@ from duetick.domain.schedule import IndexRow, Json, Record
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """The schedules that a caller seeks. Only what the caller may read is compared: an operator
+    """The schedules that a caller seeks. A search reads only what the caller may read: an operator
     finds nothing by a secret.
     """
 
@@ -37,8 +37,10 @@ class Sought:
         return (self.flow, self.label, self.text) == (None, None, None)
 
     def takes(self, one: Record | IndexRow | None) -> bool:
-        """Return True if the schedule is sought. A row without a record has no labels, and one
-        that cannot be read (None) nothing by which it is found.
+        """Return True if the schedule is sought.
+
+        A row without a record has no labels. A row that cannot be read (None) is found only if
+        anything is sought.
         """
         if one is None:
             return self.anything

@@ -11,7 +11,7 @@ FRESH_MS: Final = 5_000
 
 
 class FreshOrders:
-    """The standing orders of one database. One trip reads those of every kind."""
+    """The standing orders of one database. One trip reads the orders of every kind."""
 
     def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf

@@ -4,8 +4,8 @@ Each is a record with an empty user, so its due times are accounted for like any
 name its deployment. A deployment never touches schedules without its labels, such as those of
 another deployment on the same database.
 
-A static schedule may be paused, by an operator or after failures. A deployment ends that pause only
-if it declares the schedule otherwise than before: what runs may be mended then.
+An operator, or failures in a row, may pause a static schedule. A deployment ends that pause only if
+it declares the schedule otherwise than before: the action may be mended then.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -28,8 +28,8 @@ TRIES: Final = 5
 class Registered:
     """The keys (`flow/id`) of static schedules: put, kept as they were, or removed.
 
-    `paused` are those of the kept ones that stay paused. `warnings` has those that fire more often
-    than the tick comes, each with the words of a put.
+    `paused` are the kept ones that stay paused. `warnings` has the words of a put for each that
+    fires more often than the tick comes.
     """
 
     put: list[str] = field(default_factory=list)
@@ -131,7 +131,8 @@ def _change(store: Store, flow: str, name: str, edit: Callable[[Record], Record]
 def _check_free(store: Store, key: str, labels: Mapping[str, str]) -> Record | None:
     """Return the record of this deployment, or None. Raises InvalidSchedule if another has the key.
 
-    The row is read first. If another deployment creates both meanwhile, its record is seen.
+    The row is read first: if another deployment creates row and record at the same time, the record
+    is seen.
     """
     row, record = store.index.get(NOBODY, key), store.schedules.get(NOBODY, key)
     if record.labels == labels if record else not row:

@@ -40,7 +40,7 @@ class WaitPoint(Protocol):
 
 
 class Threads(Protocol):
-    """The way in which several things are done at once. A simulation has a way of its own."""
+    """The way in which several calls run at once. A simulation has a way of its own."""
 
     def open_threads(self, most: int) -> AbstractContextManager[Start]:
         """Let the block start work in at most that many threads. Its end waits for all of them."""

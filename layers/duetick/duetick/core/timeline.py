@@ -1,8 +1,8 @@
 """The timeline of one schedule: the outcomes of a span in short, and the facts that they follow
 from.
 
-The history has the outcomes, the dated definitions say which times there were to be, and the fire
-times ahead are those of the record as it is now.
+The history has the outcomes, and the dated definitions name the times that were to fire. The fire
+times ahead follow the record as it is now.
 """
 
 from collections.abc import Iterator, Sequence

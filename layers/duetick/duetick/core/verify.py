@@ -46,11 +46,11 @@ logger = logging.getLogger("duetick.verify")
 class Verified:
     """The result for the times in (since, until].
 
-    `since` is later than the instant that was asked for if the store keeps nothing older. `place`
-    is where the next call goes on; empty if every schedule was seen. `unverified` counts rows
-    without a record: nothing says which times they had. `faults` has the first of them, by
-    schedule. Times after `late_since` were due and not claimed yet: they are verified later.
-    Nothing that ended after `kept` was deleted by its age.
+    If the store keeps nothing older, `since` is later than the instant of the request. The next
+    call goes on at `place`; empty if every schedule was seen. `unverified` counts rows without a
+    record: nothing tells their times. `faults` has the first of them, by schedule. Times after
+    `late_since` were due and not claimed yet: they are verified later. Nothing that ended after
+    `kept` was deleted by its age.
     """
 
     since: int
@@ -212,8 +212,9 @@ def _add(
 
 
 def _find_start(account: Account, since: int) -> int:
-    """Return the instant from which a schedule is verified: a pause that ended in the span is
-    verified as a whole, for it has a range only now.
+    """Return the instant from which a schedule is verified.
+
+    A pause that ended in the span is verified as a whole: it has a range only now.
     """
     for one, following in pairwise(account.definitions):
         paused = one.standing == "paused" or one.paused_until is not None
@@ -223,7 +224,7 @@ def _find_start(account: Account, since: int) -> int:
 
 
 def _todays(_digest: str) -> None:
-    """Have no other rules than those of the package."""
+    """Return None: there are no rules but those of the package."""
 
 
 def _problems(found: Reckoned) -> int:
@@ -232,11 +233,12 @@ def _problems(found: Reckoned) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The passes over all schedules: up to when the last one verified, and where this one is.
+    """The passes over all schedules: the end of the last one's span, and the place of the present
+    one.
 
     A pass verifies the times in (since, until] of every schedule, in as many hours as it needs. The
     next one begins at the first time that was due and not claimed yet. `faults` counts those of
-    this pass so far, `verified_faults` those of the last one; None if it is not known.
+    this pass so far, `verified_faults` those of the last pass; None if it is not known.
     """
 
     verified_until: int | None = None

@@ -221,7 +221,7 @@ def _pause_json(pause: Pause) -> dict[str, Json]:
 
 
 def held_json(pause: GroupPause | None) -> dict[str, Json] | None:
-    """Return the pause of a group that holds a schedule; without its note, which is operators'."""
+    """Return the pause of a group that holds a schedule, without its note: operators read that."""
     if pause is None:
         return None
     return {"scope": pause.scope, "since": iso(pause.since), "until": iso(pause.until)}
@@ -234,7 +234,7 @@ def definition_json(schedule: Schedule) -> dict[str, Json]:
 
 
 def principal_json(one: Principal | None) -> Json:
-    """Return whom a schedule runs as, if the application named somebody."""
+    """Return the principal of a schedule, if the application named one."""
     if one is None:
         return None
     return {"userId": one.user_id, "orgId": one.org_id, "attributes": dict(one.attributes)}
@@ -365,7 +365,7 @@ def _without_secrets(value: Json) -> Json:
 
 
 def _redact(text: str | None) -> str | None:
-    """Return the text without secrets. Redaction is loaded here: a delivery needs none of it."""
+    """Return the text without secrets. Redaction is loaded here: a delivery does not need it."""
     from duetick.domain.redaction import redact_text
 
     return redact_text(text)

@@ -13,8 +13,8 @@ Two instants of a witness are at least `APART_MS` from each other. A note that i
 `TRUSTED_MS` can therefore have no newer witness, and a tick reads only the note: the witness itself
 is read in the last minutes of an hour, and if an hourly count failed.
 
-A backup that is younger than the newest instant is not told from downtime: at most an hour of fires
-is repeated then.
+A backup that is younger than the newest instant looks like downtime: at most an hour of fires is
+repeated then.
 """
 
 import json
@@ -55,8 +55,8 @@ def is_trusted(noted: str | None, now: int) -> bool:
 def check_witness(store: Store, witness: Witness, now: int) -> None:
     """Raise StoreRestored if the store is older than its witness.
 
-    If the witness does not answer, a line says so and nothing is raised: the hourly count, which
-    fails then, tells it louder than every schedule that stands still.
+    If the witness does not answer, a line of the log says so and nothing is raised. The hourly
+    count fails then: that is a better alarm than schedules that stand still.
     """
     if is_trusted(store.shelf.note(NOTE), now):
         return
@@ -93,8 +93,9 @@ def note_restore(store: Store, found: Restored) -> None:
 
 
 def read_restore(store: Store) -> Restored | None:
-    """Return the restore for which ticks claim nothing, as one of them has noted, or None. The
-    witness is not read.
+    """Return the restore for which ticks claim nothing, or None.
+
+    A tick has noted it: the witness is not read.
     """
     kept, noted = json.loads(store.shelf.note(NOTE_OF_RESTORE) or "{}"), read_noted(store)
     if not kept or (noted is not None and noted >= kept["witnessed"]):
@@ -121,7 +122,7 @@ def keep_witness(store: Store, witness: Witness, now: int) -> None:
 
 
 def catch_up(store: Store, witnessed: int) -> None:
-    """Note in the store what its witness says: it is not older any more."""
+    """Note in the store the instant of its witness, so that the store is not older any more."""
     store.shelf.keep_note(NOTE, str(witnessed))
 
 

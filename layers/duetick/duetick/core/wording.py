@@ -148,7 +148,7 @@ def _say_failures(found: Explanation, *, operator: bool) -> Iterator[str]:
 
 
 def _entry(found: Explanation) -> Iterator[str]:
-    """Yield what the ledger has, and what an unrecorded time waits for."""
+    """Yield the sentences about the ledger's entry, or about what an unrecorded time waits for."""
     entry = found.occurrence
     if entry is None:
         yield from _say_unrecorded(found)
@@ -164,7 +164,7 @@ def _entry(found: Explanation) -> Iterator[str]:
 
 
 def _range(whole: Occurrence) -> str:
-    """Return what a time is in a range."""
+    """Return the words for a time in a range."""
     times = "one time" if whole.count == 1 else f"one of {whole.count:,} times"
     return f"{times} from {iso(whole.nominal_at)} to {iso(whole.range_end)}"
 

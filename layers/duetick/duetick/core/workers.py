@@ -1,8 +1,8 @@
 """The reports of workers: ticks, and runs in the background (J-12).
 
-A tick that claims something says so once its first deliveries are on their way, and every tick
-reports as it ends: an idle one costs one write. A worker without an end is lost when the longest
-life is over that it can have. Its occurrences come back by their leases, whatever is reported.
+A tick that claims something reports its begin once its first deliveries are on their way. Every
+tick reports its end: an idle one costs one write. A worker without an end is lost when its longest
+life is over. Its occurrences come back by their leases, whatever it has reported.
 """
 
 import logging

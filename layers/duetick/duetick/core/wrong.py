@@ -98,7 +98,7 @@ def _of_ticks(ticks: Mapping[str, Any]) -> Iterator[Wrong]:
 
 
 def _of_lateness(ticks: Mapping[str, Any], late_after: int) -> Iterator[Wrong]:
-    """Say how late the last ticks delivered, and how much they left behind."""
+    """Name the lateness of the last ticks, and the number that they left behind."""
     latest = max((one["latenessMilliseconds"] for one in ticks["last"]), default=0)
     left = sum(one["counts"].get("left", 0) for one in ticks["last"][:1])
     if latest > late_after * 1_000 or left:
@@ -116,7 +116,7 @@ def _of_gone(gone: Mapping[str, Any] | None) -> Iterator[Wrong]:
 
 
 def _of_count(counted: Mapping[str, Any] | None) -> Iterator[Wrong]:
-    """Say what the last hourly count found that no tick meets."""
+    """Name the faults that the last hourly count found and no tick meets."""
     for name, said in COUNTED.items():
         if counted and counted.get(name):
             yield Wrong(name, f"{said}: {counted[name]:,}, at {counted['at']}.")

@@ -227,8 +227,9 @@ class _Reckoning:
             self.reached = max(self.reached, self._stretch_at(first).until)
 
     def _excuses(self, one: LedgerEntry) -> bool:
-        """Return True if an entry says that no row fires until the next definition: it could not be
-        read, and has not come back.
+        """Return True if an entry says that no row fires until the next definition.
+
+        The row could not be read, and has not come back.
         """
         return one.reason == Reason.POISONED and not self.has_row
 
@@ -273,8 +274,9 @@ class _Reckoning:
         return total
 
     def _counts(self, one: LedgerEntry, first: int, last: int) -> bool:
-        """Return True if definitions name as many times as the range counts, and its bounds: those
-        in force then, or the one under which it was made.
+        """Return True if definitions name the bounds of the range, and as many times as it counts.
+
+        The definitions are those in force then, or the one under which the range was made.
         """
         if not all(self._names(at, one.redefined_at) for at in (first, last) if at > self.since):
             return False

@@ -15,8 +15,8 @@ from duetick.domain.states import WAITING, State
 class Selection(NamedTuple):
     """The schedules of a forecast: of a user, of a flow, of an action of it; None is every one.
 
-    A row tells its user if that is one of those `apart`, and its action in the flows `by_action`:
-    a pause or a limit asks for it.
+    A row tells its user if the user is in `apart`, and its action if the flow is in `by_action`: a
+    pause or a limit asks for them.
     """
 
     user_id: str | None = None
@@ -42,8 +42,8 @@ class Alike(NamedTuple):
     The time of a rate may be the full minute before it, if it is later than this minute and the
     rows have neither an end nor a spread: no other fire lies between. `policies` are their text.
     `anchor` is None if the next time is one of their rate's own. `mark` is there if they were set
-    back behind it. If they have a limit of runs, each has `spent` so many, or they wait to begin.
-    If they have a spread, they tell their `names`.
+    back behind it. If the rows have a limit of runs, `spent` counts the runs of each that are used
+    up or wait to begin. If the rows have a spread, they tell their `names`.
     """
 
     number: int
@@ -76,9 +76,9 @@ class Waits(NamedTuple):
 
 
 class AlikePage(NamedTuple):
-    """A part of what a shelf has. The next part begins at `place`; None if this is the last one.
+    """A part of a shelf's answer. The next part begins at `place`; None if this is the last one.
 
-    If it is told only `partly`, more waits than was counted.
+    If `partly` is set, more occurrences wait than were counted.
     """
 
     rows: Sequence[Alike]
@@ -107,7 +107,7 @@ def make_alike(row: IndexRow, mark: int | None, *, action: str = "", spent: int 
 
 
 def waits(one: Occurrence, now: int, until: int, *, action: str = "") -> Waits | None:
-    """Return how an occurrence waits; None if it does not, or is due later."""
+    """Return an occurrence as one that waits; None if it does not wait, or is due later."""
     leased_ahead = one.state is State.QUEUED and one.due_at > now
     if one.due_at >= until or not (leased_ahead or one.state in WAITING):
         return None

@@ -180,8 +180,9 @@ def policies_now(occurrence: Occurrence, record: Record | None) -> Policies:
 
 
 def counts_as_run(occurrence: Occurrence) -> bool:
-    """Return True if the begin of the occurrence uses up a run: the first one, of what does not
-    stand beside its schedule.
+    """Return True if the begin of the occurrence uses up a run.
+
+    The first begin does, unless the occurrence stands beside its schedule.
     """
     return not occurrence.attempts and not stands_beside(occurrence.origin)
 

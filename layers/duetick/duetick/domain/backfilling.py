@@ -239,8 +239,9 @@ def needs_step(one: Backfill, now: int) -> bool:
 
 
 def _may_be_behind(one: Backfill, now: int) -> bool:
-    """Return True if a backfill was stopped so lately that a tick may have brought some meanwhile,
-    which the stop kept it from noting.
+    """Return True if a backfill was stopped so lately that a tick may have brought times unnoted.
+
+    The stop kept the tick from writing the order.
     """
     return one.phase == "stopped" and now <= one.changed_at + CAUGHT_UP_MS
 
@@ -279,9 +280,10 @@ def _end(one: Backfill, phase: Phase, origin: str, ledger: BackfillPages) -> Bac
 
 
 def _catch_up(one: Backfill, origin: str, ledger: BackfillPages) -> Backfill:
-    """Return the backfill with occurrences that were brought, and not noted: the step died, or
-    another wrote the order first. A backfill that then waits for long would bring it again if a
-    purge deleted it.
+    """Return the backfill with the occurrences that a step brought and did not note.
+
+    The step died, or another one wrote the order first. If the backfill then waits for long and a
+    purge deletes an occurrence, the backfill would bring it again.
     """
     with suppress(ValueError):  # tzdata has dropped its zone
         fired = 0

@@ -378,9 +378,10 @@ class Book:
     # The row.
 
     def put_row(self, row: IndexRow, now: int) -> None:
-        """Put a row. Its texts may be unreadable. If it takes the place of an unreadable one, the
-        schedule fires again from now on, which is dated; it misses the times that are behind the
-        row.
+        """Put a row. Its texts may be unreadable.
+
+        If the row takes the place of an unreadable one, the schedule fires again from now on, and a
+        new definition says so. The times before the row's are missed.
         """
         row.policies.retry.check_waits()
         check_no_job(row.key)
@@ -605,8 +606,9 @@ class Book:
         return taken
 
     def _is_over(self, nominal_at: int, origin: str, now: int) -> bool:
-        """Return True if a purge may have deleted the outcome of a time: the mark says it had one,
-        and it was longer ago than anything is kept for at least.
+        """Return True if a purge may have deleted the outcome of a time.
+
+        The mark says that the time had an outcome, and the time is older than the least retention.
         """
         seen = origin == SCHEDULE_ORIGIN and self.mark is not None and nominal_at <= self.mark
         return seen and nominal_at <= now - LEAST_KEPT_MS

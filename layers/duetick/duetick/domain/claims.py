@@ -113,10 +113,11 @@ class Template:
 class Quiet:
     """The time up to the end of a tick's window in which an expression names nothing.
 
-    It names nothing after `since`, and then `next_at`. It names `busy`, as far as is known; if that
-    is `since`, it is the newest time. `made` has the occurrences of rows that are due for one time,
-    by that time; `late`, of rows that are due for an older one. Expressions with the same policies
-    share `made`, and `alike`, from which `late` is filled.
+    The expression names nothing between `since` and `next_at`. `busy` is the last time that it is
+    known to name; if `busy` is `since`, that is the newest time. `made` has the occurrences of rows
+    that fire the time for which they are due, by that time. `late` has those of rows that are due
+    for an older time. Expressions with the same policies share `made`, and `alike`, from which
+    `late` is filled.
     """
 
     times: Times
@@ -155,8 +156,9 @@ class Quiet:
         self.next_at = self.times.after(self.end)
 
     def newest_late(self, first: int, now: int) -> int | None:
-        """Return the newest time, if a row that is due for `first` fires that alone, because it is
-        past its grace and the other times are older still.
+        """Return the newest time if a row that is due for `first` fires that time alone, else None.
+
+        The newest time is past its grace then, and the other times are older still.
         """
         if not first < self.since == self.busy < now - self.times.policies.on_time_ms:
             return None
@@ -198,10 +200,11 @@ class Templates:
         return template
 
     def usual(self, row: DueRow) -> tuple[tuple[Occurrence, ...], int, int] | None:
-        """Return the occurrences, the next time and the mark of a row, as its template has them, if
-        it fires once and goes on. None means: ask for its template.
+        """Return the occurrences, the next time and the mark of a row that fires once and goes on.
 
-        However many times the rows of an expression are due for, this decides few of them.
+        They are those of the row's template. None means: ask for the template.
+
+        Few times of an expression are decided, however many its rows are due for.
         """
         first, mark = row[4], row[9]
         if mark is not None and mark >= first:
@@ -232,8 +235,10 @@ class Templates:
         return made
 
     def _listen(self, row: DueRow) -> Quiet:
-        """Return the known facts of an expression: nothing yet. Others are never quiet: those that
-        count from an anchor, and those whose policies depend on more than one time.
+        """Return the facts of an expression: none are known yet.
+
+        Some expressions are never quiet: those that count from an anchor, and those whose policies
+        depend on more than one time.
         """
         cron, timezone, policies = row[2], row[3], row[8]
         kind = self._kinds.get(policies)

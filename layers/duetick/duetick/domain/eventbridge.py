@@ -68,8 +68,9 @@ def _say_at(cron: str, timezone: str | None, gap: "Gap") -> AwsExpression:
 
 
 def as_they_read(said: str) -> str:
-    """Return an expression of EventBridge so that ours reads it by its rule: no star keeps real
-    time.
+    """Return an expression of EventBridge without stars in its times.
+
+    Our reader then takes it by EventBridge's rule: a star would keep real time.
     """
     parts = parts_of(said)
     if parts is None:
@@ -91,7 +92,7 @@ def _keeps_minutes(parts: ExpressionParts, timezone: str | None, now: int) -> bo
 def _part(
     cron: str, timezone: str | None, parts: ExpressionParts, *, gap: "Gap", now: int
 ) -> NotAlike:
-    """Return the refusal that names what parts the two."""
+    """Return the refusal that names the field in which the two differ."""
     where = f"{cron!r} in {timezone}"
     if not parts.is_fixed:
         return NotAlike(

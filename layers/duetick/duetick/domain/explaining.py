@@ -200,8 +200,9 @@ def _with_runs(
     now: int,
     between: int = 0,
 ) -> Book:
-    """Count the runs that begin before an entry, in a copy of a book with a limit: those that are
-    recorded, those that a claim has made, and so many in between.
+    """Count the runs that begin before an entry, in a copy of a book with a limit.
+
+    Some are recorded, a claim makes others, and `between` counts the rest.
     """
     record = book.record
     if record and entry and record.policies.max_runs is not None:

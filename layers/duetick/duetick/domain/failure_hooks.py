@@ -44,7 +44,8 @@ def policies_of_hook(of_schedule: Policies) -> Policies:
 def has_hook(ended: Occurrence) -> bool:
     """Return True if a hook tells of the end of the occurrence: it died, and its policies name one.
 
-    What a backfill brought has none: its operator reads the count. A row without a record has none.
+    An occurrence of a backfill has none: its operator reads the count. A row without a record has
+    none.
     """
     if ended.policies.on_failure is None or not ended.redefined_at:
         return False

@@ -41,8 +41,10 @@ Where: TypeAlias = tuple[int, ...]
 
 
 class Totals(NamedTuple):
-    """The schedules that were read, the occurrences of the span by what makes them due, and what is
-    left out: rows that cannot be read, and the times of pauses.
+    """The totals of a forecast: the schedules that were read, and the occurrences of the span by
+    what makes them due.
+
+    Rows that cannot be read, and the times of pauses, are left out and counted.
     """
 
     schedules: int = 0
@@ -66,7 +68,7 @@ class Series(NamedTuple):
 
 
 class _Timing(NamedTuple):
-    """Whatever decides the fires of an expression. With `reaches`, a spread may move them far."""
+    """The parts that decide an expression's fires. With `reaches`, a spread may move them far."""
 
     cron: str
     timezone: str | None
@@ -150,7 +152,7 @@ class _Rows:
         return any(start <= at < end for start, end in self.holes)
 
     def places(self, unit: int) -> Mapping[int, int]:
-        """Return how many of the rows have which place in their spread, rounded down to a unit."""
+        """Return the number of rows at each place in their spread, rounded down to a unit."""
         spread, names = self.policies.spread, self.alike.names
         if not spread:
             return {0: self.number}
@@ -214,7 +216,7 @@ class Outlook:
         return Totals(**{name: self.totals[name] for name in Totals._fields})
 
     def _read_all(self) -> None:
-        """Read the rows that were counted. What several parts of a store have is one group here."""
+        """Read the rows that were counted. Rows of several parts of a store are one group here."""
         for alike, number in self._unread.items():
             self._read(Alike(number, *alike))
         self._unread.clear()
@@ -252,8 +254,9 @@ class Outlook:
             self._group(rows, first)
 
     def _begin(self, rows: _Rows) -> tuple[int | None, int | None]:
-        """Return the next time that is not due yet, and the runs that are left for it. Add what the
-        next tick makes of rows that are due.
+        """Return the next time that is not due yet, and the runs that are left for it.
+
+        The occurrences that the next tick makes of due rows are added.
         """
         one, left = rows.alike, rows.left
         if one.next_fire_at > self.now and one.mark is None:
@@ -327,8 +330,10 @@ class Outlook:
     # Rows of which each fire is looked at.
 
     def _walk(self, rows: _Rows, first: int, left: int | None) -> Sequence[int]:
-        """Return the fires that may be due in the span: of rows with a limit of runs, of rows that
-        move evenly, of a rate that a pause interrupts, or whose next time is none of its own.
+        """Return the fires of rows that may be due in the span.
+
+        The rows have a limit of runs, move evenly, have a rate that a pause interrupts, or have a
+        next time that is none of their rate's.
         """
         times = rows.fires(first)
         since = max(first, self.span.since - 1 - rows.policies.spread * 1_000)
@@ -422,8 +427,9 @@ class Outlook:
         return self._wheres[named]
 
     def _after_pauses(self, one: Waits) -> int | None:
-        """Return when an occurrence that waits is due; None if a pause cancels it, or if nobody
-        knows the end of the pause.
+        """Return the due time of an occurrence that waits, after the pauses.
+
+        None means that a pause cancels the occurrence, or that the pause has no known end.
         """
         due_at = max(one.due_at, self.now)
         while held := self.pauses.holding(one.user_id, one.flow, due_at):

@@ -183,8 +183,9 @@ class Pauses:
         return max(found, key=lambda one: one.end, default=None)
 
     def holds_retry(self, occurrence: Occurrence, now: int) -> bool:
-        """Return True if no tick may lease the occurrence: a pause holds, and it has begun once, or
-        a backfill has brought it.
+        """Return True if a pause keeps ticks from leasing the occurrence.
+
+        The occurrence has begun once, or a backfill has brought it.
         """
         if not self.every or occurrence.state not in WAITING:
             return False

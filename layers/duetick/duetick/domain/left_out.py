@@ -1,4 +1,4 @@
-"""The times that pauses of groups left out, as the history shows them: the ledger has none."""
+"""The times that pauses of groups left out: the ledger has none of them, the history shows them."""
 
 from collections.abc import Collection
 from dataclasses import replace

@@ -84,7 +84,7 @@ class Limit(NamedTuple):
 
     @property
     def at_once(self) -> int:
-        """The most leases that the limit gives."""
+        """The most leases that the limit gives at once."""
         return MOST_AT_ONCE if self.parallel is None else self.parallel
 
     def live(self, now: int) -> dict[str, LimitLease]:
@@ -247,7 +247,7 @@ class Limits:
         )
 
     def keeps_back(self, one: Occurrence, action: str, now: int) -> bool:
-        """Return True if no tick may lease an occurrence now: a limit of it has no place."""
+        """Return True if no tick may lease an occurrence now: one of its limits has no place."""
         if not self.every or not _waits_its_turn(one):
             return False
         covering = self.of(one.user_id, one.flow, action)
@@ -258,7 +258,7 @@ class Limits:
     ) -> Sequence[Occurrence]:
         """Return the occurrences for which the limits have places, in the order in which they come.
 
-        What has begun once and lost its lease is among them: a tick decides about it.
+        An occurrence that has begun once and lost its lease is among them: a tick decides about it.
         """
         if not self.every:
             return found

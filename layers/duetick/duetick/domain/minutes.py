@@ -33,11 +33,9 @@ class MinuteSpan(NamedTuple):
 
 @dataclass(slots=True)
 class Sums:
-    """The occurrences that are due in each minute of a span. Those in `movable` would have another
-    minute if their schedules had a spread.
+    """The number of occurrences that are due in each minute of a span.
 
-    If these are `ragged`, some fire within a minute. `densest` is the most of them that one
-    schedule has within an hour.
+    Those in `movable` would have another minute if their schedules had a spread.
     """
 
     due: list[int]

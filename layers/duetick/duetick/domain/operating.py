@@ -58,7 +58,7 @@ NO_ROOM: Final = (
 
 
 def is_under_way(occurrence: Occurrence) -> bool:
-    """Return True if an occurrence runs, or is going to begin by itself."""
+    """Return True if an occurrence runs, or will begin by itself."""
     return occurrence.state in LEASED | WAITING
 
 
@@ -136,8 +136,9 @@ def trace_retry(dead: Occurrence, after: Occurrence, by: Operator) -> list[Event
 
 
 def counts_again(dead: Occurrence, record: Record | None) -> bool:
-    """Return True if a retry counts as a run: the one that its rejected attempt gave back. That of
-    a backfill counted none.
+    """Return True if a retry uses up a run: its rejected attempt gave one back.
+
+    An occurrence of a backfill never used up a run.
     """
     is_its_own = record is not None and dead.redefined_at >= record.created_at
     if stands_beside(dead.origin):

@@ -1,7 +1,7 @@
 """The record of what operators did: who did what, when and why, and the outcome.
 
-An operation is recorded before it is done, and its outcome afterwards. So one whose process died is
-there too, without an outcome: nobody knows how far it came.
+An operation is recorded before it is done, and its outcome afterwards. If its process died, the
+operation has no outcome: nobody knows how far it came.
 """
 
 from dataclasses import dataclass

@@ -56,14 +56,18 @@ Pack: TypeAlias = tuple[Occurrence, ...]
 
 
 class ReceivedMessage(NamedTuple):
-    """The content of a message: its packs, in order, when they were packed, and by which tick."""
+    """The content of a message: its packs, in order, the instant at which they were packed, and the
+    tick that packed them.
+    """
 
     packs: tuple[Pack, ...]
     at: int
     tick: str = ""
 
     def lateness_ms(self, now: int) -> int:
-        """Return how long ago the first pack could have been taken: how far behind its queue is."""
+        """Return the time since the first pack could have been taken: its queue is so far
+        behind.
+        """
         due_at = min((one.due_at for pack in self.packs[:1] for one in pack), default=self.at)
         return max(0, now - max(due_at, self.at))
 
@@ -223,7 +227,9 @@ class Packer:
                     yield self._close(pack, group, now)
 
     def _leave_behind(self, rows: dict[ScheduleName, list[Occurrence]]) -> None:
-        """Leave behind the late occurrences of schedules of which an earlier chunk had one."""
+        """Leave behind the late occurrences of a schedule if an earlier chunk had one of that
+        schedule.
+        """
         for name in [name for name in rows if name in self._late]:
             self.behind += rows.pop(name)
         if len(self._late) < MOST_REMEMBERED:
@@ -289,12 +295,12 @@ def _fill(rows: Iterable[list[Written]]) -> Iterator[list[list[Written]]]:
 
 
 def _is_exclusive(one: Occurrence) -> bool:
-    """Return True if no other one of its schedule may run beside it."""
+    """Return True if no other occurrence of the schedule may run beside it."""
     return one.policies.overlap is not Overlap.ALLOW and not stands_beside(one.origin)
 
 
 def _urgency(one: Occurrence) -> tuple[bool, int, int, int]:
-    """Order those of one schedule as a tick delivers them."""
+    """Return the sort key of the occurrences of one schedule: the order of a tick's deliveries."""
     return not came_back(one), -one.priority, one.due_at, one.nominal_at
 
 

@@ -54,7 +54,7 @@ def read_moment(cursor: str | None) -> tuple[int, str] | None:
 
 
 def read_count(cursor: str | None) -> tuple[int, int]:
-    """Return the instant at which a page begins, and how many of it were listed before."""
+    """Return the instant at which a page begins, and how many rows of it earlier pages listed."""
     if cursor is None:
         return 0, 0
     at, passed = _read_parts(cursor, 2)

@@ -171,7 +171,7 @@ class Retry(Choosing):
         """Return the milliseconds to wait after a failed `attempt`; None if none remains.
 
         The jitter, in percent of the delay, is how much sooner the next attempt may come. The
-        random id of the occurrence (`name`) says how much: who works it out again gets the same.
+        random id of the occurrence (`name`) decides how much, so the delay is always the same.
         """
         if self.backoff is Backoff.NONE or attempt >= self.attempts:
             return None
@@ -186,9 +186,9 @@ class Policies(Choosing):
     """The policies of a schedule. The layer's README has a table of them.
 
     Nothing fires before `starts_at` or after `ends_at`. `max_runs` limits the runs that begin: with
-    the last of them, the schedule is done. `after_completion` says if it is deleted then. After so
-    many failures in a row as `pause_after` says, the schedule is paused. `on_failure` names the
-    action of its flow that runs for each of its occurrences that is dead.
+    the last of them, the schedule is done. `after_completion` says if it is deleted then. After
+    `pause_after` failures in a row, the schedule is paused. `on_failure` names the action of its
+    flow that runs for each of its occurrences that is dead.
     """
 
     delivery: Delivery = Delivery.AT_MOST_ONCE
@@ -270,9 +270,10 @@ class Policies(Choosing):
     def load(text: str | None) -> "Policies":
         """Return the policies that `dump` wrote. All of them are chosen: no default changes them.
 
-        They are cached: many schedules have the same, and nothing changes them. Those that only a
-        later version knows are written again by `dump`: while two versions run, or after a
-        rollback, no schedule stands still for them, and none loses them.
+        The policies are cached: many schedules have the same, and nothing changes them.
+
+        `dump` writes the policies again that only a later version knows. So while two versions run,
+        or after a rollback, such a policy stops no schedule, and none loses it.
         """
         return _load(text)
 

@@ -55,8 +55,7 @@ def range_of_row(
 def ranges_before(
     row: IndexRow, since: int, pauses: Sequence[Hole], now: int
 ) -> tuple[Occurrence, ...]:
-    """Return the times after `since` and before the end of the last of some pauses, without those
-    in the pauses, as missed ranges.
+    """Return as missed ranges the times after `since` that lie before or between some pauses.
 
     Raises ValueError if the expression cannot be read.
     """

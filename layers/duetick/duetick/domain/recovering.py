@@ -1,6 +1,6 @@
 """The recovery of a row after its store was restored from a backup.
 
-Between the backup and the restore ticks went on, and nothing knows any more what fired. The times
+Between the backup and the restore ticks went on, and no record is left of what fired. The times
 that were due by then are passed over: they become a range that says so.
 """
 
@@ -37,7 +37,7 @@ class Foreseen(NamedTuple):
 def pass_over(
     row: IndexRow, mark: int | None, until: int, now: int, *, keeps_newest: bool
 ) -> Passed:
-    """Pass the times of a due row up to `until` over. Nothing changes if there are none.
+    """Pass over the times of a due row up to `until`. Nothing changes if there are none.
 
     With `keeps_newest`, the row stays due for the newest of them. Raises ValueError if the
     expression or the zone cannot be read.
@@ -67,10 +67,10 @@ def foresee(
     *,
     holes: tuple[tuple[int, int], ...] = (),
 ) -> Foreseen:
-    """Return the effect of a recovery, and of the claim that follows it at once: it leaves out the
-    times in `holes`.
+    """Return the effect of a recovery, and of the claim that follows it at once.
 
-    Raises ValueError if the expression or the zone cannot be read.
+    That claim leaves out the times in `holes`. Raises ValueError if the expression or the zone
+    cannot be read.
     """
     recorded, after = 0, move_past_mark(row, mark)
     if how != "fire":

@@ -172,11 +172,13 @@ class Horizon(NamedTuple):
     past: Sequence[tuple[int, int]] = ()
 
     def at(self, now: int) -> int:
-        """Return the instant: everything that ended later is still there."""
+        """Return the instant after which everything that ended is still there."""
         return max(now - self.shortest_ms, *(min(end, now - ms) for ms, end in self.past), 0)
 
     def change(self, shortest_ms: int, now: int) -> "Horizon":
-        """Return the horizon after a change of the retention. What no longer matters is dropped."""
+        """Return the horizon after a change of the retention. A retention that no longer matters is
+        dropped.
+        """
         if shortest_ms == self.shortest_ms:
             return self
         past = [(ms, end) for ms, end in (*self.past, (self.shortest_ms, now)) if ms < shortest_ms]

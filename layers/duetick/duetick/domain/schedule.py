@@ -238,7 +238,8 @@ class Record(Schedule):
     def is_paused_by(self, wanted: Schedule) -> bool:
         """Return True if `wanted` disables the schedule and keeps its cron and zone.
 
-        These are not checked then: they may be no longer accepted, or unreadable.
+        Cron and zone are not checked then: today's rules may refuse them, or they may be
+        unreadable.
         """
         same = (self.cron, self.timezone) == (wanted.cron, wanted.timezone)
         return same and not wanted.enabled

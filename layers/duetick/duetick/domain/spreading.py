@@ -23,8 +23,9 @@ LONGEST: Final = DAY // 60
 
 
 class Over(NamedTuple):
-    """A window in which more is due than is allowed. If the excess waits, all of it has begun by
-    `cleared_at`; None if that is not within the span.
+    """A window in which more is due than is allowed.
+
+    If the excess waits, all of it has begun by `cleared_at`; None if that is not within the span.
     """
 
     at: int
@@ -76,7 +77,7 @@ def windows_over(due: Sequence[int], most: int, grid: Grid) -> list[Over]:
 def _ends_of_waits(
     waiting: Sequence[int | None], starts: Sequence[int], length: int
 ) -> list[int | None]:
-    """Return for each window the end of the first one after which nothing waits any more."""
+    """Return for each window the end of the first window after which nothing waits any more."""
     ends: list[int | None] = []
     end: int | None = None
     for start, number in zip(reversed(starts), reversed(waiting), strict=True):

@@ -231,7 +231,7 @@ def _window_start(before: Occurrence) -> int:
 
 
 def holds_key(holder: Occurrence, until: int, now: int) -> Hold | None:
-    """Return the answer for a caller's key that `holder` took; None if the key is free again.
+    """Return the answer to a call whose key `holder` took; None if the key is free again.
 
     An occurrence holds its key while it runs or waits for another attempt. After a success it holds
     the key up to `until`; after a failure the key is free. A run by hand holds its key up to

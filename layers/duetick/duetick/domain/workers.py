@@ -42,5 +42,5 @@ class Worker:
     counts: Mapping[str, int] = field(default_factory=dict)
 
     def is_lost(self, now: int) -> bool:
-        """Return True if it was to have ended, and nobody heard of it."""
+        """Return True if the worker's longest life is over and it has reported no end."""
         return self.ended_at is None and self.silent_at <= now

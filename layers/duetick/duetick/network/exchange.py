@@ -211,7 +211,7 @@ class Channel:
         return self._cut(at + len(mark))[:at]
 
     def _cut(self, count: int) -> bytes:
-        """Take so many of the bytes that were read."""
+        """Take a number of the bytes that were read."""
         taken = bytes(self._ahead[:count])
         del self._ahead[:count]
         return taken
@@ -239,8 +239,8 @@ class Connections:
     """The connections to one host that are open and idle. The one that was used last is used next.
 
     A kept connection may have ended unseen, or may end as it is used. If it ends before the first
-    byte of an answer, the request is sent again at once, on a new connection: whoever calls must be
-    safe under that.
+    byte of an answer, the request is sent again at once, on a new connection: a caller's request
+    must be safe to repeat.
     """
 
     def __init__(self, host: str, port: int, *, secure: bool) -> None:

@@ -52,7 +52,7 @@ class Signer:
     ) -> dict[str, str]:
         """Return the headers that authenticate the call, with the `fields`, which are signed too.
 
-        `now` is in milliseconds. There are few different fields: what is made of each is kept.
+        `now` is in milliseconds. There are few different fields: the text made of each is kept.
         """
         of = (self._credentials(), host, now // 1_000)
         frame = self._frames.get(fields)

@@ -21,7 +21,9 @@ class Bells(Protocol):
         """Yield the names of the bells that begin so."""
 
     def schedule_of(self, name: str) -> "ScheduleName | None":
-        """Return the schedule for which a bell rings; None if it is gone, or is none of ours."""
+        """Return the schedule for which a bell rings; None if the bell is gone, or is none of
+        ours.
+        """
 
     def wake(self, at: int) -> None:
         """Start a tick in the minute that begins at an instant. One is enough: more asks, by

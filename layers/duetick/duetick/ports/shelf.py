@@ -76,7 +76,8 @@ class Effects(Transaction, Protocol):
     ) -> T:
         """Change a book as `Shelf.change` does, if the transaction commits.
 
-        If a condition fails by its end, which other writers decide, nothing of it is written.
+        If another writer makes a condition fail by the end of the transaction, nothing of it is
+        written.
         """
 
 
@@ -96,11 +97,13 @@ class Terms(NamedTuple):
     """The conditions of a change beyond its book. The write of the change decides them.
 
     Before the change, a caller's `key` is read: if another run has it, KeyHeld is raised. After the
-    change, `at_most` is asked first: the most schedules of a user that may count
-    (`domain.ending.counts`); of a job, the most that are pending. A change that makes one more
-    count raises QuotaReached. Then, if the change made the record, the `creation` is kept until its
-    end: another one of its name raises CreationStands. If the change made an occurrence, that takes
-    the key, and `body` is kept for it: what the caller sent, as JSON.
+    change, `at_most` is checked first. It is the most schedules of a user that may count
+    (`domain.ending.counts`), or the most jobs that may be pending. A change that makes one more
+    count raises QuotaReached.
+
+    If the change made the record, the `creation` is kept until its end: another one of its name
+    raises CreationStands. If the change made an occurrence, the occurrence takes the key. `body` is
+    kept for it: the JSON that the caller sent.
     """
 
     at_most: int | None = None
@@ -124,14 +127,15 @@ class Part(NamedTuple):
 
 
 class Fair(NamedTuple):
-    """The users that a claim leaves out, the most that it takes of each other user, the pauses of
-    groups, the limits, and the part of the rows that it takes. A store of one writer takes all rows
-    for the first part.
+    """The fairness of a claim: the users whom it leaves out, its share of each other user, the
+    pauses of groups, the limits, and its part of the rows. A store of one writer takes all rows for
+    the first part.
 
     The share applies if more may be due than one chunk holds; otherwise the claim takes everything.
-    A row of which a claim leases nothing is in no share: it only advances. If bells ring for the
-    rows, a claim leaves those to them that are due for less than `late` milliseconds. A lease of a
-    tick that goes on leaves what waits for less to the next tick.
+    A row of which a claim leases nothing is in no share: it only advances.
+
+    If bells ring for the rows, a claim leaves to them the rows that are due for less than `late`
+    milliseconds. A tick that goes on leaves the occurrences that wait for less to the next tick.
     """
 
     leave_out: frozenset[str] = frozenset()
@@ -212,7 +216,7 @@ class Query(NamedTuple):
 
 class Records(NamedTuple):
     """Some records of one user, in the order of their keys. `after` is the key at which the next
-    ones begin; None if there are no others.
+    ones begin; None if there are no more.
     """
 
     found: Sequence[Record]
@@ -239,8 +243,8 @@ class StateCounts(NamedTuple):
     """The numbers of occurrences by state, of those dead since an instant, and of unreadable rows.
 
     Each is counted up to a limit: those that are leased (queued, running) together, and those that
-    wait (scheduled, retrying) together. `partly` says that not all of these were looked at.
-    `due_jobs` are the jobs among so many of those that are due and wait.
+    wait (scheduled, retrying) together. `partly` says that some of these were not looked at.
+    `due_jobs` are the jobs among the first of those that are due and wait.
     """
 
     queued: int = 0
@@ -291,8 +295,8 @@ class Shelf(Protocol):
         """Load a book, alter it and write what it notes, as if nobody else wrote meanwhile.
 
         If the book is unaltered, nothing is written. `about` is the occurrence that the change
-        concerns, if any: a hint to load it with the book. With `alone`, the change reads nothing
-        else.
+        concerns, if any: a hint to load it with the book. With `alone`, the change reads no other
+        occurrence.
         """
 
     def effects(
@@ -311,7 +315,7 @@ class Shelf(Protocol):
         """Return the records of one user's schedules after a key: all, those that are done, or the
         others.
 
-        A shelf that has to read all of them returns fewer than `limit` after so many reads.
+        A shelf that has to read all of them stops after a number of reads, perhaps below `limit`.
         """
 
     def jobs(self, user_id: str, after: str, limit: int, *, ended: bool | None = None) -> JobsFound:
@@ -344,8 +348,8 @@ class Shelf(Protocol):
 
     def claim(self, now: int, limit: int, ahead: int, fair: Fair) -> Chunk:
         """Advance at most `limit` rows that are due by now + ahead - late, oldest first; record and
-        lease fires. The pauses of groups leave times out; what a limit may cover is recorded, and
-        waits.
+        lease fires. The pauses of groups leave times out. An occurrence that a limit may cover is
+        recorded, and waits.
 
         `domain.claims` decides what fires. All writes of a row are made at once, or none. If
         another claim has locked a row, this claim does not wait for it.
@@ -402,10 +406,10 @@ class Shelf(Protocol):
         """Lease occurrences that wait, as `Book.lease` does.
 
         Leases that ended by now - late come first. Then come scheduled and retrying occurrences
-        that are due by now + ahead - late, by priority, due time and age. A retry whose place is
-        taken is passed over, and so is one that a pause of a group holds now. No more are leased
-        than the limits have places. The answer includes the occurrences that became dead; the same
-        write records their failure hooks.
+        that are due by now + ahead - late, by priority, due time and age. A retry is passed over if
+        its place is taken, or if a pause of a group holds it now. No more are leased than the
+        limits have places. The answer includes the occurrences that became dead; the same write
+        records their failure hooks.
         """
 
     def begin(self, leases: Sequence[Leased], now: int) -> Sequence[Begun | None]:
@@ -439,14 +443,14 @@ class Shelf(Protocol):
     def find_by_id(self, name: str) -> Occurrence | None:
         """Return the occurrence of an id.
 
-        A shelf without an index of ids looks among those that are under way or dead, at a bounded
-        number of them, and answers None for any other.
+        A shelf without an index of ids looks at a bounded number of those that are under way or
+        dead. It returns None for any other.
         """
 
     def events(self, identities: Sequence[Identity]) -> Sequence[Sequence[Event]]:
         """Return the transitions beyond claim, begin and settle of each occurrence, oldest first.
 
-        One trip reads those of a page.
+        One trip reads the events of a page.
         """
 
     def tally(self, now: int, dead_since: int, limit: int) -> StateCounts:
@@ -491,21 +495,22 @@ class Shelf(Protocol):
         """Return the note of that name, or None."""
 
     def keep_note(self, name: str, body: str) -> None:
-        """Keep a note, in place of the one before: what hourly work has to know an hour later."""
+        """Keep a note, in place of the note of that name before."""
 
     # Forecasts.
 
     def read_alike(
         self, selection: "Selection", now: int, until: int, place: str = ""
     ) -> "AlikePage":
-        """Return a part of the selected rows, grouped where they fire alike, and of what waits
-        there and is due before `until`: from a place on, as much as one read may take.
+        """Return a part of the selected rows, grouped where they fire alike, and of their
+        occurrences that wait and are due before `until`.
 
-        Each row is in one part, as it is when that is read.
+        The part begins at a place, and is as large as one read may be. Each row is in one part, as
+        it is at that read.
         """
 
     def walk_units(self, books: int) -> int | None:
-        """Return the read units of a walk over so many books; None if nobody pays for reads."""
+        """Return the read units of a walk over a number of books; None if nobody pays for reads."""
 
     # Standing orders.
 
@@ -524,8 +529,9 @@ class Shelf(Protocol):
     # The inbox.
 
     def take_in(self, limit: int, take: "TakeIn") -> int:
-        """Take rows out of the inbox, the oldest first: each with what `take` writes, or not at
-        all. Return how many. A store that other applications cannot write to has no inbox: 0.
+        """Take rows out of the inbox, the oldest first. A row leaves in one write with the job that
+        `take` makes of it, or stays. Return the number of rows. A store that other applications
+        cannot write to has no inbox: 0.
         """
 
     # Operations.
@@ -546,7 +552,9 @@ class Shelf(Protocol):
 
     @property
     def keeps_ms(self) -> int | None:
-        """The time after which the database itself deletes what has ended; None if it does not."""
+        """The time after which the database itself deletes an ended occurrence; None if it does
+        not.
+        """
 
     # Locks and workers.
 
@@ -560,7 +568,7 @@ class Shelf(Protocol):
         """Delete a lock in one conditional write. Return False unless it is the owner's."""
 
     def locks(self) -> "Sequence[NamedLock]":
-        """Return the locks by name, those whose time is over too."""
+        """Return the locks by name, also those whose time is over."""
 
     def report(self, worker: "Worker") -> None:
         """Keep the report of a worker, in place of the one before, in one write."""
@@ -582,34 +590,38 @@ class Shelf(Protocol):
         """
 
     def erase(self, user_id: str) -> int:
-        """Delete all data of a user, and the operations and standing orders about it. Return how
-        many schedules there were.
+        """Delete all data of a user, and the operations and standing orders about it. Return the
+        number of the schedules.
         """
 
     def forget(self, now: int, limit: int) -> int:
-        """Delete all that is over, at most `limit` of each kind. Return how many were deleted.
+        """Delete everything that is over, at most `limit` of each kind. Return the number of
+        deletions.
 
-        Over are: marks without a record and a row, `KEPT_GONE_MS` after their time; definitions
-        that another one took the place of, or that are the last one, as long after that; creations
-        after their end; callers' keys a day after theirs, unless their occurrence has not ended;
-        standing orders, `KEPT_GONE_MS` after their end; operations, as long after their time; the
-        counts of past minutes; reports of workers after `REPORTS_KEPT_MS`. A database that deletes
-        them by itself returns 0.
+        Over are: marks without a record and a row, `KEPT_GONE_MS` after their time; definitions as
+        long after another one took their place, or after they were the last one; creations after
+        their end; callers' keys a day after theirs, unless their occurrence has not ended; standing
+        orders, `KEPT_GONE_MS` after their end; operations, as long after their time; the counts of
+        past minutes; reports of workers after `REPORTS_KEPT_MS`. A database that deletes them by
+        itself returns 0.
         """
 
     def retire(self, retention: "Retention", now: int, limit: int) -> "Retired":
         """Look at up to `limit` occurrences that have ended and whose shortest time is over.
 
-        `Retention.judge` says of each whether it leaves, with its events, or until when it stays:
-        it is not looked at again before. With the occurrence of a job its record leaves, unless its
-        failure hook is under way. One that is `HELD` leaves when a newer one of its schedule
-        is looked at and it is no longer among the newest; it is looked at again if its schedule is
-        deleted. A database that deletes them by itself returns none, and asks the retention as
-        they end.
+        `Retention.judge` lets an occurrence leave, with its events, or names the time until which
+        it stays and is not looked at again. With the occurrence of a job its record leaves, unless
+        its failure hook is under way.
+
+        A `HELD` occurrence leaves when a newer one of its schedule is looked at and it is no longer
+        among the newest. If its schedule is deleted, it is looked at again. A database that deletes
+        them by itself returns none, and asks the retention as they end.
         """
 
     def tidy(self, now: int) -> int:
-        """Repair what no book shows, such as rows in an older layout. Return how many."""
+        """Repair faults that no book shows, such as rows in an older layout. Return their
+        number.
+        """
 
     def close(self) -> None:
         """Close the connections. A closed shelf may be used again; it connects anew."""

@@ -34,7 +34,7 @@ Tell: TypeAlias = Callable[[Trouble, Occurrence], object]
 
 
 def tell_nobody(_trouble: Trouble, _occurrence: Occurrence) -> None:
-    """Tell nobody: `Tell` where there is no bus."""
+    """Tell nobody. This is `Tell` without a bus."""
 
 
 HandOn: TypeAlias = Callable[[Occurrence], object]
@@ -77,10 +77,10 @@ class PackTransport(Protocol):
 
 
 class PackQueue(Protocol):
-    """The queue as dispatch uses it, beside what its runtime does."""
+    """The calls of a queue that dispatch makes itself. The runtime makes the others."""
 
     def put_back(self, receipt: str, seconds: int) -> None:
-        """Let a message that was received come again after so many seconds. Never raises."""
+        """Put a received message back, to come again after a number of seconds. Never raises."""
 
 
 class RunTransport(Protocol):

@@ -1,6 +1,6 @@
 """Events: each notice goes to a bus of EventBridge, or to the local stack's terminal.
 
-Whatever fails here is a line of the log, and nothing else fails by it.
+A failure here is a line of the log, and makes nothing else fail.
 """
 
 import json
@@ -36,7 +36,9 @@ def announce(
     seconds: float,
     elapsed: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Tell of the notices. Nothing is sent after `seconds`: the log has what was not told."""
+    """Tell of the notices. Nothing is sent after `seconds`: the log has the notices that were not
+    sent.
+    """
     if not settings.event_bus:
         for one in notices:
             _print(one)
@@ -56,9 +58,9 @@ def announce(
 def announce_alone(
     trouble: Trouble, flow: str, subject: Subject, settings: Settings, store: Store
 ) -> None:
-    """Tell of one subject at once: of the first in each minute for its kind and flow.
+    """Tell of one subject at once, if it is the first of its kind and flow in the minute.
 
-    Those that follow within the minute are in the history and the log, like all.
+    The history and the log have the others of the minute, as they have all.
     """
     try:
         now, name = store.now(), f"{trouble}/{flow}"

@@ -60,7 +60,7 @@ class ResourceRequest:
     def run(self, work: Work) -> None:
         """Do the work and answer. A delete does nothing: the data stays.
 
-        It never raises: Lambda would invoke the function again, but nobody waits any more.
+        It never raises: Lambda would invoke the function again, for nobody.
         """
         alarm = threading.Timer(max(self._seconds - RESERVE, 0), self._time_out)
         alarm.daemon = True
@@ -96,7 +96,7 @@ class ResourceRequest:
 
 
 def _shorten(reason: str) -> str:
-    """Shorten the reason as JSON, which may make six bytes of one character."""
+    """Shorten the reason by its length in JSON: one character may take six bytes there."""
     while len(json.dumps(reason)) > LONGEST_REASON:
         reason = reason[: len(reason) * 9 // 10]
     return reason

@@ -59,7 +59,7 @@ def read_password(secret: str) -> str:
 def migrate_as_owner(chosen: Settings) -> int:
     """Update the schema as its owner, and grant the functions' user the rights that it needs.
 
-    Return how many rows were taken over from an index that was there before.
+    Return the number of rows that were taken over from an earlier index.
     """
     arn = chosen.owner_secret_arn
     owner = open_postgres(chosen.owner_store, password=password_from(arn) if arn else None)

@@ -91,7 +91,7 @@ class ScheduleGroup:
             return None
 
     def wake(self, at: int) -> None:
-        """See `Bells`. All that ask share one schedule, which is deleted after its minute."""
+        """See `Bells`. All requests share one schedule, which is deleted after its minute."""
         if at in self._woken:
             return
         asked = {

@@ -35,7 +35,7 @@ def _open_secret(chosen: Settings) -> SettingsSecret | None:
 
 
 def read_texts(kept: str) -> dict[str, str]:
-    """Return the texts of a secret, by name. Raise ConfigurationError, which quotes none."""
+    """Return the texts of a secret, by name. Raise ConfigurationError, which quotes no text."""
     found = _read_object(kept, "The secret of the flows' settings")
     texts = {name: text for name, text in found.items() if isinstance(text, str)}
     others = sorted(found.keys() - texts.keys())

@@ -89,7 +89,7 @@ def _request(
 
 
 def request_id(event: GatewayEvent) -> str:
-    """Return the id of the call, which the answer names too; empty if there is none."""
+    """Return the id of the call; empty if there is none. The answer names the id too."""
     return str(event.get("requestContext", {}).get("requestId", ""))
 
 

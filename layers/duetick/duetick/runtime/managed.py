@@ -1,6 +1,6 @@
-"""Trigger=managed in a function: bells are kept in step, and a tick is asked for when it is needed.
+"""Trigger=managed in a function: it keeps bells in step, and asks for a tick when one is needed.
 
-Nothing of it is loaded by a deployment whose tick comes each minute.
+A deployment whose tick comes each minute loads nothing of it.
 """
 
 import time
@@ -50,8 +50,10 @@ def _several() -> Iterator[Each]:
 
 
 class Managed:
-    """The bells of a store, as far as its trigger is known: before a deployment has named the
-    group, bells stay pending, and nobody is woken.
+    """The bells of a store, under its trigger.
+
+    Before a deployment has named the group of the bells, they stay pending, and no tick is asked
+    for.
     """
 
     def __init__(
@@ -122,11 +124,11 @@ class Managed:
                 keeper.delete(names, each)
 
     def go_on(self, may_go_on: Callable[[], bool]) -> int:
-        """Bring pending bells in step while there is time, and ask for the next tick. Return how
-        many stay pending, up to `MOST_COUNTED`.
+        """Bring pending bells in step while there is time, and ask for the next tick.
 
-        A tick ends with it, and so does a deployment that moved to bells. Until all bells are made
-        after that, the next tick comes in a minute.
+        Return the number that stay pending, up to `MOST_COUNTED`. A tick ends with this call, and
+        so does a deployment that moved to bells. Until all bells are made after the move, the next
+        tick comes in a minute.
         """
         self._read = None
         found = self.trigger()
@@ -143,7 +145,7 @@ class Managed:
         return len(self._store.shelf.pending_bells(MOST_COUNTED))
 
     def move(self, wanted: Trigger, may_go_on: Callable[[], bool]) -> None:
-        """Let a deployment's trigger be that of the store."""
+        """Give the store the trigger of a deployment."""
         move(self._store, wanted, may_go_on)
         self._read = None
 
@@ -153,7 +155,9 @@ class Managed:
         return BellLook(self._store, self._bells(found), now) if found else None
 
     def end_look(self, look: BellLook, may_go_on: Callable[[], bool]) -> CountedBells:
-        """Return the bells that were missing, and those without a row."""
+        """End a look at the bells. Return the number of missing bells, and of bells without a
+        row.
+        """
         keeper = self._keeper()
         return look.end(keeper, may_go_on) if keeper else CountedBells()
 

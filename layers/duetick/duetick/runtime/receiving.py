@@ -21,7 +21,7 @@ logger = logging.getLogger("duetick.dispatch")
 def answer_messages(
     event: Mapping[str, Any], queue: PackQueue, left: Callable[[], float], run: RunMessage
 ) -> dict[str, object]:
-    """Dispatch each message. Return the answer by which only those come again that have to.
+    """Dispatch each message. Return the answer that lets only the unfinished messages come again.
 
     A message that cannot be read comes again as well, until the queue puts it among the dead.
     """
@@ -35,7 +35,7 @@ def answer_messages(
 
 
 def _run_one(message: Mapping[str, Any], seconds: float, run: RunMessage) -> int | None:
-    """Dispatch a message. Return the seconds after which it has to come again, or None."""
+    """Dispatch a message. Return the seconds after which the message has to come again, or None."""
     named = {
         "pack": message["messageId"],
         "receives": message.get("attributes", {}).get("ApproximateReceiveCount"),

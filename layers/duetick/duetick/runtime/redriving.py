@@ -21,10 +21,10 @@ DeadMessage: TypeAlias = dict[str, Any]
 
 @dataclass(slots=True)
 class Redriven:
-    """The messages that were moved, or that a dry run looked at; what they hold.
+    """The messages that were moved, or that a dry run looked at, and their content.
 
     Of the `occurrences`, `alive` may begin yet. `unreadable` messages come back too often again,
-    unless another code reads them. `left` counts, about, those that are still dead.
+    unless other code reads them. `left` is the approximate number of messages that are still dead.
     """
 
     dry_run: bool
@@ -64,7 +64,7 @@ def redrive(
 
 
 def _receive(sqs: AwsClient, dead: str, *, dry_run: bool) -> Iterator[DeadMessage]:
-    """Yield dead messages: in a dry run those of one look, which stay."""
+    """Yield dead messages. A dry run looks once, and its messages stay."""
     hidden = 0 if dry_run else HIDDEN_SECONDS
     while True:
         found = sqs.receive_message(

@@ -114,7 +114,7 @@ def secrets_manager_source(arn: str) -> SecretSource:
 
 
 def patient_provider() -> "SecretsProvider":
-    """Return a reader of Secrets Manager with a cache of its own, which tries twice."""
+    """Return a reader of Secrets Manager that tries twice, with a cache of its own."""
     from aws_lambda_powertools.utilities.parameters import SecretsProvider
     from botocore.config import Config
 

@@ -7,8 +7,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def without_collections() -> Iterator[None]:
-    """Collect no garbage meanwhile: what a sandbox makes at its start stays, so that a collection
-    would walk through all of it and free nothing.
+    """Collect no garbage in the block.
+
+    The objects that a sandbox makes at its start stay: a collection would walk through all of them
+    and free nothing.
     """
     gc.disable()
     try:

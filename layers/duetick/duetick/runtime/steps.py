@@ -24,7 +24,7 @@ INVOKED: Final = "whoever invoked migrate"
 
 
 def take(step: str, request: Requested, seconds: float) -> dict[str, object]:
-    """Take a step of `OPERATORS` in the time that there is. What changes something is recorded."""
+    """Take a step of `OPERATORS` within the seconds. A step that changes something is recorded."""
     may_go_on = time_left(seconds)
     if step not in WRITING or request.get("DryRun") is not False:
         return OPERATORS[step](request, may_go_on)

@@ -88,7 +88,7 @@ def _withhold(record: logging.LogRecord) -> bool:
 
 
 def withhold_raised(handler: Callable[_Given, _Answer]) -> Callable[_Given, _Answer]:
-    """Redact the words of whatever a function raises (J-11).
+    """Redact the words of each error that a function raises (J-11).
 
     Lambda logs them, and puts them into the queue of dead letters, beside the event.
     """
@@ -138,12 +138,12 @@ def record_tick(report: "TickReport") -> None:
 
 
 def record_pending(pending: int) -> None:
-    """Record how many bells are not known to be in step."""
+    """Record the number of bells that are not known to be in step."""
     metrics.add_metric("Pending", MetricUnit.Count, pending)
 
 
 def record_bells(found: "CountedBells", pending: int) -> None:
-    """Record what the hourly count of bells found, and how many are still pending."""
+    """Record the faults that the hourly count of bells found, and the number of pending bells."""
     metrics.add_metric("BellsWrong", MetricUnit.Count, sum(found))
     record_pending(pending)
     metrics.flush_metrics()
@@ -187,7 +187,7 @@ def record_settled(occurrence: "Occurrence") -> None:
 
 
 def record_gone_death(occurrence: "Occurrence") -> None:
-    """Count and log a death whose cause is a flow, or action, that is gone: that alarm alone."""
+    """Count and log a death whose flow, or action, is gone: no other alarm counts it."""
     metrics.add_metric("Gone", MetricUnit.Count, 1)
     log_dead(occurrence)
 
@@ -198,14 +198,14 @@ def record_auto_paused(_schedule: "Record") -> None:
 
 
 def record_gone(found: "Gone") -> dict[str, object]:
-    """Record how many schedules miss their flow or action. Return all that was found."""
+    """Record the number of schedules that miss their flow or action. Return all that was found."""
     metrics.add_metric("Gone", MetricUnit.Count, found.schedules)
     metrics.flush_metrics()
     return asdict(found)
 
 
 def record_verified(found: "Verified") -> None:
-    """Record how much an hourly verification saw, and how many faults it found."""
+    """Record the counts of an hourly verification: what it saw, and the faults that it found."""
     metrics.add_metric("Verified", MetricUnit.Count, found.schedules)
     metrics.add_metric("Unaccounted", MetricUnit.Count, found.found.total())
     metrics.flush_metrics()

@@ -100,7 +100,7 @@ def store() -> Store:
 
 
 def _followers() -> "Followers | None":
-    """Return what follows the changes of a managed store; None if a tick comes each minute."""
+    """Return the followers of a managed store's changes; None if a tick comes each minute."""
     if settings().trigger == "tick":
         return None
     from duetick.core.managed.watched import Followers
@@ -141,7 +141,7 @@ def _count_paused(schedule: "Record") -> None:
 @cache
 def retention() -> "Retention":
     """Return the times for which ended occurrences are kept. Only the purge and DynamoDB's items
-    ask for it.
+    ask.
     """
     from duetick.domain.retention import Retention
 
@@ -162,10 +162,10 @@ def witness() -> Witness | None:
 
 
 def migrate() -> int:
-    """Update the schema, as its owner if the functions connect as another user. Return how many
-    rows were taken over from an index that was there before.
+    """Update the schema, as its owner if the functions connect as another user.
 
-    A store that is new catches up with its witness before anything is put into it.
+    Return the number of rows that were taken over from an earlier index. A new store catches up
+    with its witness before anything is put into it.
     """
     if settings().owner_store:
         from duetick.runtime.database import migrate_as_owner
@@ -199,7 +199,9 @@ def flow_settings() -> "FlowSettings":
 
 
 def forget_flows() -> None:
-    """Let the next call make the flows, and what runs them, from the environment as it is then.
+    """Forget the flows and the dispatcher. The next call makes them from the environment as it is
+    then.
+
     A running action goes on with those that it has.
     """
     for made_once in (settings, flow_settings, flows, dispatcher):
@@ -246,7 +248,7 @@ def dispatcher() -> "Dispatcher":
 
 @cache
 def ringer() -> "Ringer":
-    """Return what answers the rings of bells. A late one may come after a move to ticks."""
+    """Return the answerer of bells' rings. A late ring may come after a move to ticks."""
     from duetick.core.dispatch import request_of
     from duetick.core.managed.ringing import Ringer
     from duetick.core.managed.watched import ignore
@@ -338,7 +340,9 @@ def queue() -> "SqsQueue | LocalQueue":
 
 @cache
 def tick() -> "Callable[..., TickReport]":
-    """Return the tick of this deployment, over its transport: it takes what `run_tick` takes."""
+    """Return the tick of this deployment over its transport. It takes the parameters of
+    `run_tick`.
+    """
     if settings().queue:
         from duetick.core.tick.packing import run_pack_tick
 
@@ -349,7 +353,7 @@ def tick() -> "Callable[..., TickReport]":
 
 
 def most_slots() -> int:
-    """Return how many deliveries at once a tick has the memory for."""
+    """Return the number of deliveries at once for which a tick has the memory."""
     return min(settings().memory_mb // MB_OF_SLOT, MOST_SLOTS)
 
 
@@ -471,9 +475,7 @@ def notices() -> "Notices":
 
 
 def tell(trouble: Trouble, occurrence: "Occurrence") -> None:
-    """Note an occurrence in trouble: `announce` tells of it. Nothing is loaded before there is
-    one.
-    """
+    """Note an occurrence in trouble: `announce` tells of it. The first note loads the notices."""
     if is_told():
         notices().tell(trouble, occurrence)
 
@@ -488,7 +490,7 @@ def tell_finding(finding: "Finding", one: "Listed") -> None:
 
 
 def tell_unaccounted(schedule: str, found: "Fault") -> None:
-    """Note what the hourly verification found. It knows no flow."""
+    """Note a fault that the hourly verification found. It knows no flow."""
     if is_told():
         from duetick.core.notices import Subject
 
@@ -497,7 +499,7 @@ def tell_unaccounted(schedule: str, found: "Fault") -> None:
 
 
 def announce(seconds: float) -> None:
-    """Tell of all that was noted, within so many seconds."""
+    """Tell of all noted trouble within a number of seconds."""
     if notices.cache_info().currsize:
         from duetick.runtime.announcing import announce
 

@@ -67,7 +67,7 @@ class FileWitness:
 
 
 class ParameterWitness:
-    """A witness in a parameter. What reaches AWS is imported at its first use."""
+    """A witness in a parameter. The modules that reach AWS are imported at its first use."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -106,7 +106,7 @@ class ParameterWitness:
 
 
 def _instant(kept: str) -> int | None:
-    """Return the instant of a text; None for 0, which a stack begins with."""
+    """Return the instant of a text; None for 0, with which a stack begins."""
     if not kept.strip().isdecimal():
         raise WitnessUnavailable(f"The witness holds {kept[:20]!r}, which is no instant.")
     return int(kept) or None

@@ -28,10 +28,10 @@ def open_store(
     """Open the store at an address, or on the connections of a factory. Never runs DDL.
 
     `clock` replaces the store's clock (milliseconds since the epoch). With `look_ahead`, ticks
-    claim ahead, so a put may accept a rate below a minute. `tick_seconds` is how often a tick
-    comes: a put of a schedule that fires more often answers with a `warning`. `retention` is for
-    DynamoDB, whose items say when they expire; elsewhere a purge is told it. `followers` makes it a
-    managed store (see `Store`).
+    claim ahead, so a put may accept a rate below a minute. A tick comes each `tick_seconds`: a put
+    of a schedule that fires more often answers with a `warning`. `retention` is for DynamoDB, whose
+    items have their expiry; elsewhere a purge takes it. `followers` makes it a managed store (see
+    `Store`).
     """
     shelf = _open_shelf(url, retention, checks_clock=clock is None)
     return Store(

@@ -71,7 +71,7 @@ class Stage:
         settings: Mapping[str, Json] | None = None,
         secrets: Mapping[str, str] | None = None,
     ) -> None:
-        """Open and migrate the store: an address, or a store of your own, which stays open.
+        """Open and migrate the store: an address, or a store of your own. That one stays open.
 
         `row_flow` is the DUETICK_ROW_FLOW of a deployment. `settings` and `secrets` are what the
         flows read of `ctx.settings`.

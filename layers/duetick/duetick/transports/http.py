@@ -66,7 +66,7 @@ class HttpTransport:
     If a kept connection ends before the first byte of an answer, the call is made again at once, on
     a new connection. Mostly dispatch has not read the first call. If it has, the second call begins
     nothing: to begin is one conditional write on the occurrence's fence, so the second call learns
-    that the first is under way, or how it ended. A call that fails in any other way counts as read
+    that the first is under way, or how it ended. A call that fails in any other way counts as read,
     and is not repeated: the tick releases an occurrence that never began.
     """
 

@@ -1,8 +1,8 @@
 """A queue in this process, for the local stack and tests: it behaves as a standard queue of SQS.
 
-It keeps a message back until its delay is over, hides it from others while one has it, gives it out
-again if that one does not delete it, and puts it among the dead after too many times. Of what
-waits, the group with the fewest messages in hand is served first, as in a fair queue.
+It keeps a message back until its delay is over, and hides it while a receiver has it. If the
+receiver does not delete the message, the queue gives it out again; after too many times, the
+message is dead. The group with the fewest messages in hand is served first, as in a fair queue.
 """
 
 import heapq
@@ -28,7 +28,7 @@ logger = logging.getLogger("duetick.queue")
 
 @dataclass(slots=True)
 class KeptMessage:
-    """A message in the queue. `step` counts what became of it: entries of earlier ones are void."""
+    """A message in the queue. `step` counts its changes: entries of earlier steps are void."""
 
     number: int
     body: str
@@ -76,7 +76,7 @@ class QueueState:
         return self._waiting
 
     def put(self, body: str, group: str, delay: int, now: int) -> str:
-        """Take a message, to be given out after so many seconds. Return its id."""
+        """Take a message, to be given out after a delay in seconds. Return its id."""
         message = KeptMessage(next(self._numbers), body, group, now)
         self._waiting += 1
         self._hide(message, now + min(delay, LONGEST_DELAY) * 1_000)
@@ -101,7 +101,7 @@ class QueueState:
             self._waiting -= 1
 
     def put_back(self, receipt: str, seconds: int, now: int) -> None:
-        """Give a message out again after so many seconds, unless another one has it."""
+        """Give a message out again after a delay in seconds, unless another receiver has it."""
         message = self._given.pop(receipt, None)
         if message:
             self._take_back(message)
@@ -117,7 +117,9 @@ class QueueState:
         return len(found)
 
     def next_at(self) -> int | None:
-        """Return when the next message is visible; 0 if one is; None if there is none."""
+        """Return the time at which the next message is visible; 0 if one is; None if there is
+        none.
+        """
         if any(self._ready.values()):
             return 0
         while self._hidden and self._hidden[0][2] != self._hidden[0][3].step:
@@ -143,7 +145,9 @@ class QueueState:
         heapq.heappush(self._hidden, (until, message.number, message.step, message))
 
     def _show(self, now: int) -> None:
-        """Let what is hidden no more be ready, or dead if it was given out often enough."""
+        """Make the messages ready whose hiding is over, or dead if they were given out often
+        enough.
+        """
         while self._hidden and self._hidden[0][0] <= now:
             visible_at, _, step, message = heapq.heappop(self._hidden)
             if step != message.step:
@@ -161,8 +165,10 @@ class QueueState:
             self._line_up(message.group)
 
     def _line_up(self, group: str) -> None:
-        """Put a group into the order in which groups are served: those with the fewest messages in
-        hand first, then by the longest wait. An older entry of it is void.
+        """Put a group into the order in which groups are served. An older entry of the group is
+        void.
+
+        The groups with the fewest messages in hand come first, then those with the longest wait.
         """
         ready = self._ready.get(group)
         if ready:
@@ -178,8 +184,8 @@ Handle: TypeAlias = Callable[[dict[str, Any]], Mapping[str, Any]]
 
 
 class LocalQueue:
-    """`ports.PackTransport` and `ports.PackQueue` in this process, with workers that call a handler
-    as Lambda does.
+    """`ports.PackTransport` and `ports.PackQueue` in this process. Workers call a handler as Lambda
+    does.
     """
 
     def __init__(
@@ -218,7 +224,7 @@ class LocalQueue:
         return self._state.dead
 
     def start(self, handle: Handle, workers: int) -> None:
-        """Let so many workers call a handler, each with one message at a time."""
+        """Start a number of workers that call a handler, each with one message at a time."""
         for _ in range(workers):
             worker = threading.Thread(target=self._work, args=(handle,), daemon=True, name="pack")
             self._workers.append(worker)
@@ -239,7 +245,9 @@ class LocalQueue:
                     self._state.delete(event["Records"][0]["receiptHandle"])
 
     def _has_failed(self, handle: Handle, event: dict[str, Any]) -> bool:
-        """Call the handler. Return True if the message stays: it failed, or nobody knows."""
+        """Call the handler. Return True if the message stays, because the handler failed or
+        raised.
+        """
         try:
             return bool(handle(event).get("batchItemFailures"))
         except Exception:
@@ -264,7 +272,7 @@ class LocalQueue:
 
 
 def event_of(messages: Sequence[KeptMessage]) -> dict[str, Any]:
-    """Return the event by which Lambda hands messages of SQS to a function."""
+    """Return the event with which Lambda hands messages of SQS to a function."""
     return {
         "Records": [
             {

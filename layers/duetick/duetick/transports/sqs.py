@@ -104,7 +104,7 @@ class SqsQueue:
     def _call(
         self, fields: SignedFields, body: Mapping[str, object]
     ) -> tuple[int, Mapping[str, Any]]:
-        """Call the queue. Return the status, 0 if there was no answer, and what was said."""
+        """Call the queue. Return the status, or 0 without an answer, and the body."""
         payload = json.dumps({"QueueUrl": self._url, **body}).encode()
         at = time.time_ns() // 1_000_000
         headers = self._signer.headers(self._netloc, "/", payload, at, fields)
@@ -144,5 +144,5 @@ def _list(said: Mapping[str, Any], name: str) -> Sequence[Mapping[str, Any]]:
 
 
 def _code(said: Mapping[str, Any]) -> str:
-    """Return the code of an error: its words may repeat what was sent."""
+    """Return the code of an error, and none of its words: they may repeat the body."""
     return str(said.get("__type", "")).rpartition("#")[2]

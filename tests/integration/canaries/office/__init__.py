@@ -13,7 +13,7 @@ TOLD = "Your bank said: password=canary-told"
 
 
 def compute(_ctx: Context) -> Json:
-    """The input of a schedule that has none."""
+    """Return the input of a schedule that has none."""
     return {"client_secret": "canary-computed", "text": "secret=canary-computed"}
 
 
@@ -22,32 +22,32 @@ office = Flow("office")
 
 @office.action("work", redact={"iban"})
 def work(given: object, ctx: Context) -> Json:
-    """It succeeds, and returns a secret."""
+    """Succeed, and return a secret."""
     return {"token": "canary-result", "given": str(given)}
 
 
 @office.action("fail", redact={"iban"}, input=compute, policies={"on_failure": "hear_all"})
 def fail(given: object, ctx: Context) -> NoReturn:
-    """Its error quotes its input, and a secret of its own."""
+    """Raise an error that quotes the input and a secret of the action."""
     raise RuntimeError(f"password=canary-action-error of {given!r}")
 
 
 @office.action("tell", redact={"iban"}, policies={"on_failure": "hear"})
 def tell(given: object, ctx: Context) -> NoReturn:
-    """Its user reads why."""
+    """Fail with words that the user reads."""
     raise ActionFailed(f"{TOLD} {given!r}") from RuntimeError("token=canary-action-error")
 
 
 @office.action("charge", redact={"iban"})
 def charge(given: object, ctx: Context) -> NoReturn:
-    """Its error quotes the settings."""
+    """Raise an error that quotes the settings."""
     key, partner = ctx.settings["apiKey"], ctx.settings.secret("partner")
     raise ConnectionError(f"POST https://bank.example/ as {key} with {partner}: refused")
 
 
 @office.action("behind", background=True, redact={"iban"})
 def behind(given: object, ctx: Context) -> None:
-    """It runs in an invocation of its own."""
+    """Fail in an invocation of its own."""
     fail(given, ctx)
 
 
@@ -57,13 +57,13 @@ heard: list[str] = []
 
 @office.action("hear")
 def hear(failed: FailureInput, ctx: Context) -> None:
-    """A failure hook that users may choose."""
+    """Hear of deaths, as a hook that users may choose."""
     heard.append(json.dumps(asdict(failed)))
 
 
 @office.action("hear_all", users=False)
 def hear_all(failed: FailureInput, ctx: Context) -> None:
-    """A failure hook of the application: it reads what operators do."""
+    """Hear of deaths as the application's hook does: it reads the operators' text."""
     heard.append(json.dumps(asdict(failed)))
 
 
@@ -79,11 +79,11 @@ class Picky:
 
 @office.action("pick")
 def pick(given: Picky, ctx: Context) -> None:
-    """Nothing ever fits."""
+    """Fit nothing, ever."""
 
 
 def call_partner(given: Json, ctx: Context) -> NoReturn:
-    """As a webhook does whose partner refuses."""
+    """Fail as a webhook does whose partner refuses."""
     raise ConnectionError("POST https://hooks.example/in?signature=canary-target-error refused")
 
 
@@ -92,7 +92,7 @@ office.action("call", target=call_partner, redact={"iban"})
 
 @office.on_dispatch
 def hook(occurrence: Occurrence, status: int) -> None:
-    """It raises if a test says so."""
+    """Raise if a test says so."""
     if broken["hook"]:
         raise RuntimeError("Cookie: session=canary-hook-error")
 
@@ -107,5 +107,5 @@ remote.action("work", redact={"iban"})(work)
 
 @remote.resolver
 def resolve(schedule_id: str, ctx: ResolveContext) -> NoReturn:
-    """Its schedules live elsewhere, out of reach."""
+    """Fail: its schedules live elsewhere, out of reach."""
     raise RuntimeError("GET https://u:canary-resolver-error@crm.example/: refused")

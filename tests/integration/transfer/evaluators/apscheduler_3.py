@@ -31,7 +31,7 @@ KINDS = {
 
 
 def trigger_of(kind: str, given: dict[str, Any], zone: str) -> Trigger:
-    """The trigger of that kind, in a zone."""
+    """Return the trigger of that kind, in a zone."""
     if kind in ("or", "and"):
         parts = [trigger_of(kind, part, zone) for kind, part in given["triggers"]]
         return OrTrigger(parts) if kind == "or" else AndTrigger(parts)
@@ -44,7 +44,7 @@ def tell(found: list[int]) -> None:
 
 
 def fires(trigger: Trigger, after: int, until: int) -> list[int]:
-    """The fire times in a span, in milliseconds."""
+    """Return the fire times in a span, in milliseconds."""
     before, now = None, datetime.fromtimestamp(after / 1_000, UTC)
     found: list[int] = []
     while True:

@@ -1,4 +1,4 @@
-"""APScheduler 4 itself: a store with its schedules, the fire times of each, and what reads ours.
+"""APScheduler 4 itself: a store with its schedules, the fire times of each, and a reader of ours.
 
 Runs in an environment of its own. Arguments: the file of the store, and the serializer. Lines of
 JSON come in, each a schedule: its id, its trigger, and the span of its fire times; their lists go
@@ -30,7 +30,7 @@ SERIALIZERS = {"json": JSONSerializer, "pickle": PickleSerializer}
 
 
 def trigger_of(kind: str, given: dict[str, Any], zone: str, start: int) -> Trigger:
-    """The trigger of that kind, in a zone, from a start on."""
+    """Return the trigger of that kind, in a zone, from a start on."""
     begin = datetime.fromtimestamp(start / 1_000, ZoneInfo(zone))
     match kind:
         case "cron":
@@ -53,7 +53,9 @@ def tell(found: list[int]) -> None:
 
 
 def fires(trigger: Trigger, after: int, until: int) -> list[int]:
-    """The fire times in a span, in milliseconds. A trigger of this version is used up by that."""
+    """Return the fire times in a span, in milliseconds. A trigger of this version is used up by
+    that.
+    """
     found: list[int] = []
     while (at := trigger.next()) and at.timestamp() * 1_000 <= until:
         if at.timestamp() * 1_000 >= after:

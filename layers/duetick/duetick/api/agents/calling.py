@@ -1,4 +1,4 @@
-"""A call of a tool: it becomes a call of the users' API, and the answer of that its result.
+"""A call of a tool. It becomes a call of the users' API, whose answer becomes the tool's result.
 
 The checks of the API hold for an agent too, since nothing else serves it.
 """
@@ -62,8 +62,9 @@ NEXT: Final[Mapping[str, str]] = {
 
 
 def call_tool(params: Object, ask: Ask) -> Object:
-    """Return the result of `tools/call`. A refusal of the API is a result too, which a model
-    reads; a call that names no tool is none.
+    """Return the result of `tools/call`. A refusal of the API is a result that a model reads.
+
+    A call that names no tool is refused by the protocol.
     """
     name, arguments = params.get("name"), params.get("arguments")
     if not isinstance(name, str) or name not in TOOLS:
@@ -87,9 +88,11 @@ def call_tool(params: Object, ask: Ask) -> Object:
 
 
 def _check(tool: Tool, given: Object) -> None:
-    """Raise a refusal of arguments that the tool does not take, or whose name no path can have, and
-    of those in the query or a header that are of another kind: there each becomes a text. The API
-    looks at all others.
+    """Raise a refusal of arguments that the tool does not take, and of a name that no path can
+    have.
+
+    An argument of the query or of a header becomes a text, so one of another kind is refused here.
+    The API checks all others.
     """
     takes = tool.takes()
     known = f"is not an argument; those are {', '.join(takes) or 'none'}."
@@ -108,7 +111,9 @@ def _check(tool: Tool, given: Object) -> None:
 
 def _wrong_kinds(tool: Tool, given: Object) -> Iterator[InvalidSchedule]:
     """Yield a refusal of each argument in the query or a header that is of another kind than its
-    schema says. The API reads a text itself: it may be that of a number.
+    schema.
+
+    A text is left to the API: it may be the text of a number.
     """
     for name in (*tool.query, *tool.headers):
         value, kind = given.get(name), str(tool.arguments[name]["type"])
@@ -170,7 +175,7 @@ def _make_result(body: Object, headers: Mapping[str, str]) -> Object:
 
 
 def _make_refusal(tool: Tool, answer: Answer) -> Object:
-    """Return the refusal of the API, with what to do next. A header has its argument's name."""
+    """Return the refusal of the API, with its next step. A header has its argument's name."""
     told = json.dumps(answer.body, ensure_ascii=False)
     for argument, header in tool.headers.items():
         told = told.replace(header, argument)

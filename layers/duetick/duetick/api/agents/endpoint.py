@@ -86,7 +86,7 @@ def serve(event: dict[str, Any], refused: Answer | None, ask: Ask) -> gateway.Re
 
 
 def _respond(status: int, body: Json, headers: Mapping[str, str]) -> gateway.Response:
-    """Return the response. Half of a character, which UTF-8 does not have, stays escaped."""
+    """Return the response. Half of a character stays escaped: UTF-8 does not have it."""
     text = "" if body is None else json.dumps(body, ensure_ascii=False)
     named = {**headers, "Content-Type": "application/json"}
     return {
@@ -152,7 +152,7 @@ def _reply_to_batch(values: list[Json], version: str, ask: Ask) -> RpcReply:
 
 
 def _refuse_batch(values: list[Json], version: str) -> str:
-    """Return why a list of messages is refused; an empty text if it is not."""
+    """Return the reason to refuse a list of messages; an empty text if there is none."""
     if version not in BATCHING:
         return f"Version {version} takes one message in a body, not a list."
     if not 0 < len(values) <= MOST_OF_A_BATCH:
@@ -163,7 +163,9 @@ def _refuse_batch(values: list[Json], version: str) -> str:
 
 
 def _refuse_rest(value: Json) -> RpcReply:
-    """Return the refusal of a call for whose answer there is no room; nothing if it wants none."""
+    """Return the refusal of a call whose answer has no room; nothing if the call wants no
+    answer.
+    """
     asked = id_of(value)
     if asked is None:
         return RpcReply(202)
@@ -220,7 +222,7 @@ def _serve(call: Message, ask: Ask) -> Object:
 
 
 def _says_version(value: Json) -> bool:
-    """Return True if a message says its version, as those of the second generation do."""
+    """Return True if a message names its version, as messages of the second generation do."""
     return f"{META}protocolVersion" in _meta_of(value)
 
 
@@ -260,7 +262,7 @@ def _check_saying(call: Message, headers: Mapping[str, str]) -> None:
 
 
 def _check_header(headers: Mapping[str, str], name: str, wanted: Json) -> None:
-    """Raise RpcError if a header is not what the body says: those on the way read the headers."""
+    """Raise RpcError if a header contradicts the body: the machines on the way read the headers."""
     if _decode(headers.get(name)) != wanted:
         raise RpcError(HEADER_MISMATCH, f"The header {name} is not what the body says.")
 
@@ -286,5 +288,7 @@ def _serve_saying(call: Message, ask: Ask) -> Object:
 
 
 def _describe_caching() -> Object:
-    """Return how long an answer may be kept, and by whom: each user's list is the same."""
+    """Return the time for which an answer may be kept, and its scope: each user's list is the
+    same.
+    """
     return {"ttlMs": KEPT_MS, "cacheScope": "private"}

@@ -22,7 +22,7 @@ Object: TypeAlias = dict[str, Json]
 
 
 class RpcError(Exception):
-    """The refusal of a message: a code of the protocol, and what to do."""
+    """The refusal of a message: a code of the protocol, and a text that says what to do."""
 
     def __init__(self, code: int, message: str, **data: Json) -> None:
         super().__init__(message)

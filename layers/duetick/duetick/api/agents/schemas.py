@@ -1,4 +1,4 @@
-"""The JSON Schema of what agents write: schedules and jobs of this deployment's actions."""
+"""The JSON Schema of the schedules and jobs that agents write, with this deployment's actions."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -71,7 +71,7 @@ def text(description: str, **more: Json) -> Schema:
 
 
 def flow_and_action(flows: Flows) -> dict[str, Schema]:
-    """Return the schemas of the names of a flow and of an action: those that users may schedule."""
+    """Return the schemas of a flow's name and of an action's: the names that users may schedule."""
     offered = flows.list_offered(to_users=True)
     by_flow: dict[str, list[str]] = {}
     for flow, action in offered:
@@ -135,7 +135,7 @@ def or_null(schema: Schema) -> Schema:
 
 
 def each_or_null(policies: Schema) -> Schema:
-    """Return the schema of policies, each of which may be null."""
+    """Return the schema of policies. Each policy may be null."""
     properties = policies["properties"]
     known = properties.items() if isinstance(properties, dict) else ()
     nullable: Schema = {name: or_null(one) for name, one in known if isinstance(one, dict)}

@@ -55,9 +55,10 @@ LISTED: Final[Mapping[str, Schema]] = {"limit": LIMIT, "cursor": CURSOR}
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool: its route, and the places of its arguments. One of them `names` the schedule or
-    job: it goes into the path as `{key}`, and is required. Those in `query` and `headers` go there,
-    all others into the body.
+    """One tool: its route, and the places of its arguments.
+
+    One argument `names` the schedule or job: it goes into the path as `{key}`, and is required. The
+    arguments in `query` and `headers` go there, all others into the body.
 
     A tool that `reads` changes nothing; one that `destroys` takes something away for good; one that
     may be `repeated` does nothing more the second time. `of_actions` are arguments whose schema the
@@ -91,7 +92,7 @@ class Tool:
 
     @property
     def has_body(self) -> bool:
-        """True if the call has a body: arguments of which the API tells what is wrong."""
+        """True if the call has a body: the API says what is wrong with its arguments."""
         return not self.outside_body.issuperset(self.takes())
 
     def json(self, made: Mapping[str, Schema], defined: Schema) -> dict[str, Json]:

@@ -49,8 +49,8 @@ class JobPoliciesView(TypedDict):
 
 
 class ActionView(TypedDict):
-    """An action. Its schedules have its `policies` unless they choose others; they may choose those
-    in `mayChange`. If `users` is false, only the application may schedule it.
+    """An action. Its schedules have its `policies` unless they choose others. They may choose only
+    the policies in `mayChange`. If `users` is false, only the application may schedule it.
     """
 
     flow: str
@@ -72,14 +72,16 @@ class OfferView(TypedDict):
 
 
 class FlowView(TypedDict):
-    """A flow and those of its actions that a schedule may name."""
+    """A flow and its actions that a schedule may name."""
 
     flow: str
     actions: list[OfferView]
 
 
 class FlowsView(TypedDict):
-    """The flows of the deployment; for a user, those with an action that users may schedule."""
+    """The flows of the deployment; for a user, only flows with an action that users may
+    schedule.
+    """
 
     flows: list[FlowView]
 

@@ -8,7 +8,7 @@ from duetick.domain.limits import Per
 
 class ForecastSums(TypedDict):
     """The occurrences that are `due` in a span: `fires` of crons, recorded ones that are `waiting`,
-    and `jobs`. `added` are those that the schedule that is not saved would add.
+    and `jobs`. The schedule that is not saved would add `added`.
     """
 
     due: int
@@ -37,9 +37,10 @@ class OverView(TypedDict):
 
 
 class BoundView(TypedDict):
-    """The most that may be due in each minute, hour or day of the clock: what the stack has shown
-    (`measured`), what an operator `ordered`, or what was `given`; null if it is `unknown`. Then the
-    first windows that are over, and the shortest `spread` in seconds with which none is.
+    """The most that may be due in each minute, hour or day of the clock, and its source: the pace
+    of the stack (`measured`), an operator's limit (`ordered`), or the question (`given`); null if
+    it is `unknown`. Then the first windows in which more is due, and the shortest `spread` in
+    seconds that fits.
     """
 
     kind: Literal["stack", "limit", "given"]

@@ -10,7 +10,7 @@ from duetick.api.views.problems import ErrorView
 
 class JobView(TypedDict):
     """A job: one occurrence without a schedule, due `at` a time. Its other fields are those of a
-    line of the history. It has `endedAt` once nothing more becomes of it.
+    line of the history. It has `endedAt` once it has ended for good.
     """
 
     user: NotRequired[str]

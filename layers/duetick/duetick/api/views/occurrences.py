@@ -74,8 +74,8 @@ class ExplanationView(TypedDict):
     """The explanation of one time. `said` are its sentences, the verdict first.
 
     `definition` was in force then. `occurrence` is the history's entry of that time, which may be a
-    range, with its `events`. If the time is no fire time, `before` and `after` are those beside it.
-    `upcoming` are the next fire times from now on.
+    range, with its `events`. If the time is no fire time, `before` and `after` are the fire times
+    beside it. `upcoming` are the next fire times from now on.
     """
 
     at: IsoTime
@@ -99,7 +99,7 @@ class RunView(TypedDict):
 
 
 class ExportedOccurrence(OccurrenceView):
-    """An occurrence of an export. `body` is what its caller sent, if the call came from outside."""
+    """An occurrence of an export. `body` is the body that an outside caller sent."""
 
     key: str
     body: object
@@ -158,8 +158,9 @@ class DeclinedOccurrence(OccurrenceName):
 
 
 class ChangedOccurrences(TypedDict):
-    """The result of one call: how many it changed (if it is a dry run: would change), and how many
-    it declined. It names some of both. `cursor` goes on after them; null: there are no others.
+    """The result of one call: the number of occurrences that it changed (in a dry run: would
+    change), and the number that it declined. It names some of both. `cursor` goes on after them;
+    null: there are no more.
     """
 
     dryRun: bool

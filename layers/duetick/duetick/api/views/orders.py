@@ -29,9 +29,9 @@ BackfillOrder = TypedDict(
 
 class BackfillPlan(TypedDict):
     """The plan of a backfill: the times that it would bring, from the `first` to the `last`, and
-    those that have `fired`. `outcomes` counts the times by what the history has of them. It takes
-    at least so many ticks, and seconds. If the schedule is `paused`, or `heldBy` the pause of a
-    group, the backfill waits for the end of that.
+    those that have `fired`. `outcomes` counts the times by their outcomes in the history. The ticks
+    and the seconds are the least that the backfill takes. If the schedule is `paused`, or `heldBy`
+    the pause of a group, the backfill waits for that pause's end.
     """
 
     order: BackfillOrder
@@ -47,7 +47,7 @@ class BackfillPlan(TypedDict):
 
 
 class BackfillView(TypedDict):
-    """A backfill, and how far it is: times up to the `cursor` were brought, or had fired before.
+    """A backfill and its progress: times up to the `cursor` were brought, or had fired before.
     `waitsFor` says why it brings nothing just now.
     """
 
@@ -116,7 +116,7 @@ class LimitView(TypedDict):
 
 
 class LimitsInShort(TypedDict):
-    """The number of limits, and five of them: first those that have no place."""
+    """The number of limits, and five of them: those without a place come first."""
 
     count: int
     first: list[LimitView]

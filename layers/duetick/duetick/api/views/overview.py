@@ -30,7 +30,9 @@ class CountedView(TypedDict):
 
 
 class GoneFlow(TypedDict):
-    """A flow, or a `flow/action`, that is not deployed, and how many active schedules name it."""
+    """A flow, or a `flow/action`, that is not deployed, and the number of active schedules that
+    name it.
+    """
 
     flow: str
     schedules: int
@@ -47,9 +49,9 @@ class GoneView(TypedDict):
 
 
 class VerifiedView(TypedDict):
-    """Up to when the hourly verification has seen every schedule, when it ended that, and how many
-    `faults` it found: times that do not add up; null if that is not known. It has found
-    `faultsSince` in what it has seen of the times since.
+    """The last pass of the hourly verification: the time up to which it has seen every schedule,
+    its end, and the number of `faults`, which are times that do not add up; null if it is not
+    known. The pass since has found `faultsSince` so far.
     """
 
     until: IsoTime | None
@@ -85,7 +87,7 @@ class TicksView(TypedDict):
 
 class RestoredView(TypedDict):
     """A restore from a backup that is not recovered, so that no tick claims: the last instant that
-    the store noted, that of its witness, and when a tick found it.
+    the store noted, the instant of its witness, and the time at which a tick found the restore.
     """
 
     noted: IsoTime | None
@@ -94,21 +96,25 @@ class RestoredView(TypedDict):
 
 
 class FailingFlow(TypedDict):
-    """A flow, and how many of the dead are of it."""
+    """A flow, and how many of these dead it has."""
 
     flow: str
     dead: int
 
 
 class FailingUser(TypedDict):
-    """A user, and how many of the dead are of that user; empty: of static schedules."""
+    """A user, and how many of these dead the user has. An empty user stands for static
+    schedules.
+    """
 
     user: str
     dead: int
 
 
 class FailingView(TypedDict):
-    """The flows and the users that most of the newest dead of the last day are of: `of` so many."""
+    """The flows and the users with the most of the newest dead of the last day. `of` is the number
+    of these dead.
+    """
 
     of: int
     flows: list[FailingFlow]

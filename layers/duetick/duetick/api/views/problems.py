@@ -18,8 +18,8 @@ class ProblemView(TypedDict):
 
 class ErrorView(TypedDict):
     """An error, and what to do. Every refusal has this form, also one of the gateway before any of
-    our code runs: then the code is `refused` or `unavailable`. `problems` lists all that is wrong
-    with the request; `limit` and `value` name a quota.
+    our code runs: then the code is `refused` or `unavailable`. `problems` lists everything that is
+    wrong with the request; `limit` and `value` name a quota.
     """
 
     error: str

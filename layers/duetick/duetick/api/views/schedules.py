@@ -86,7 +86,7 @@ class UpcomingView(TypedDict):
 
 
 class PreviewView(TypedDict):
-    """An expression as a put keeps it, in words, with its next fire times, and what to mind."""
+    """An expression as a put keeps it, in words, with its next fire times and warnings."""
 
     cron: str
     words: str
@@ -161,8 +161,8 @@ class MendedView(TypedDict):
 
 class PutView(TypedDict):
     """The answer to one schedule of a batch: its status, and the schedule or the error. A schedule
-    that fires more often than the tick comes has a `warning`. One that a limit of the minute
-    refuses may be put again `retryAfter` so many seconds.
+    that fires more often than the tick comes has a `warning`. A schedule that a limit of the minute
+    refuses may be put again after `retryAfter` seconds.
     """
 
     status: int

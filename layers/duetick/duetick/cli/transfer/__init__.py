@@ -4,6 +4,6 @@
                          (a reader for each format)
 
 A reader turns a source into items: one for each line, job or schedule of it. An item that can be a
-schedule here has a timing; any other says why not. The rules say which flow and action a schedule
-runs. The plan compares the result with the schedules that are here.
+schedule here has a timing; any other has a reason. The rules name the flow and the action that a
+schedule runs. The plan compares the result with the schedules that are here.
 """

@@ -109,7 +109,7 @@ def _bytes(value: object) -> bytes:
 
 
 def _deserialize(value: object) -> object:
-    """Return what a serializer of version 4 wrote: a pickle, or JSON."""
+    """Return the value that a serializer of version 4 wrote: a pickle, or JSON."""
     if value is None:
         return None
     if isinstance(value, str) and value[:1] in ("{", "["):
@@ -155,7 +155,7 @@ def _seconds(value: object) -> float | None:
 
 
 def _policies(job: Mapping[str, Any], notes: list[str]) -> dict[str, Json]:
-    """Return what a job says of misfires, of overlap and of its jitter."""
+    """Return the policies of a job: for its misfires, its overlap and its jitter."""
     found: dict[str, Json] = {"misfire": job["missed"]}
     at_once = job["at_once"]
     if at_once is None or int(at_once) > 1:
@@ -170,7 +170,7 @@ def _policies(job: Mapping[str, Any], notes: list[str]) -> dict[str, Json]:
 
 
 def _lateness(seconds: float | None, notes: list[str]) -> dict[str, Json]:
-    """Return the policy of a job that does not run later than so many seconds after its time."""
+    """Return the policy of a job that does not run later than `seconds` after its time."""
     if seconds is None:
         return {}
     if seconds < USUAL_GRACE:
@@ -197,7 +197,9 @@ def _facts(job: Mapping[str, Any]) -> tuple[dict[str, Json], Sequence[str]]:
 
 
 def as_json(value: object, depth: int = 0) -> Json:
-    """Return an argument of a job as JSON. Raises NotReadable for what JSON does not know."""
+    """Return an argument of a job as JSON. Raises NotReadable for a value that JSON does not
+    have.
+    """
     if depth > DEEPEST:
         raise NotReadable("its arguments are nested too deeply", "flatter arguments")
     if value is None or isinstance(value, bool | int | float | str):

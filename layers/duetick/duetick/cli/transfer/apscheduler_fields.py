@@ -1,7 +1,7 @@
 """The fields of APScheduler's cron as an expression of five fields, or of EventBridge's for years.
 
-All of them have to match, and Monday is day 0. A field that nobody gave is a star if a finer one
-was given, else its least value; the stores keep it written out.
+All fields have to match, and Monday is day 0. A field that is not given is a star if a finer one is
+given, else its least value; the stores keep it written out.
 """
 
 import re

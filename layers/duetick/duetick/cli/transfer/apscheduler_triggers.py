@@ -1,7 +1,7 @@
-"""The triggers of APScheduler as expressions: what each names, and when it fires.
+"""The triggers of APScheduler as expressions.
 
-`timings` gives one schedule for each part of a trigger. Clock changes are looked at, for the two
-have other rules.
+`timings` gives one schedule for each part of a trigger. It looks at clock changes, for which the
+two have other rules.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -116,7 +116,7 @@ def _cron(state: Mapping[str, Any], now: int) -> list[NotedTiming]:
 
 
 def _as_clocks_change(timing: Timing, read: CronFields, notes: list[str], now: int) -> NotedTiming:
-    """Return the timing with the policies that are nearest to what APScheduler does."""
+    """Return the timing with the policies that come nearest to APScheduler's clock changes."""
     if timing.timezone is None:
         return timing, notes
     usual = _count_fires(timing, now, "run", "first")
@@ -132,7 +132,7 @@ def _as_clocks_change(timing: Timing, read: CronFields, notes: list[str], now: i
 
 
 def _count_fires(timing: Timing, now: int, gap: "Gap", repeat: "Repeat") -> int:
-    """Count the fire times of the years in which clock changes are looked for."""
+    """Count the fire times of the years whose clock changes are compared."""
     return count(timing.cron, timing.timezone, now, now + LOOKED_AT, gap=gap, repeat=repeat)
 
 
@@ -181,8 +181,8 @@ def _length(interval: object) -> float:
 def _wall(start: object, instant: int) -> tuple[str | None, int]:
     """Return the zone whose wall clock an interval follows, and its start on that clock.
 
-    Version 4 adds to a local time, if its start is kept with a zone that has a name. In any other
-    case the interval is elapsed time, and the clock is UTC's.
+    Version 4 adds to a local time if its start is kept with a named zone. In any other case the
+    interval is elapsed time, and the clock is UTC's.
     """
     named = isinstance(start, datetime) and isinstance(getattr(start.tzinfo, "key", None), str)
     if not isinstance(start, datetime) or not named:

@@ -1,6 +1,6 @@
 """Schedules as rows of a data store of APScheduler 4, with the JSON of its serializer.
 
-The columns `trigger`, `args` and `kwargs` are what `JSONSerializer` reads; a row is a JSON object.
+`JSONSerializer` reads the columns `trigger`, `args` and `kwargs`; a row is a JSON object.
 """
 
 import json
@@ -49,7 +49,7 @@ def write(
 
 
 def _unless_late(policies: Mapping[str, Any]) -> int | None:
-    """Return the seconds after which a time is not made up for."""
+    """Return the seconds after which a missed time is not caught up; None if it always is."""
     return int(policies["grace"]) if policies["misfire"] == "skip" else None
 
 

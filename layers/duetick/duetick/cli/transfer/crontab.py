@@ -1,4 +1,4 @@
-"""Crontabs: those of users, and those of the system with a user in each line.
+"""Crontabs of users, and of the system with a user in each line.
 
 The rule for clocks that change and for days is that of Debian's cron, which is Duetick's own.
 Additions of cronie and others are read, or refused with the text to write instead.
@@ -134,8 +134,10 @@ class CrontabReader:
         return zone
 
     def _name(self, runs_as: str | None, command: str) -> str:
-        """Return a name that stays when the times of the line change: the key in the comment above
-        it, or else that of its command. No secret of the command is in it.
+        """Return a name that stays when the times of the line change.
+
+        It is the key in the comment above the line, else one made of the command without its
+        secrets.
         """
         key, self._key = self._key, None
         if key:
@@ -159,7 +161,7 @@ def _program(command: str) -> str:
 
 
 def _split_times(line: str) -> tuple[str, str, Sequence[str]]:
-    """Return the times of a line, the rest of it, and the differences here."""
+    """Return the times of a line, the rest of the line, and the notes of differences here."""
     notes: list[str] = []
     if line.startswith("-"):
         line = line[1:].lstrip()
@@ -213,7 +215,7 @@ def _is_schedule(line: str) -> bool:
 
 
 def split_command(text: str) -> tuple[str, str | None]:
-    r"""Return the command, and its standard input: what follows the first %. `\%` is a %."""
+    r"""Return the command, and its standard input: the text after the first %. `\%` is a %."""
     parts = re.split(r"(?<!\\)%", text)
     command, *lines = (part.replace(r"\%", "%") for part in parts)
     return command.rstrip(), "\n".join(lines) if lines else None

@@ -53,7 +53,9 @@ def _times(one: Exported) -> list[str]:
 
 
 def _times_of_days(cron: str) -> list[str]:
-    """Return a day map for each time of one whose days have several; else nothing."""
+    """Return a day map for each time of a day map with several times; nothing for any other
+    cron.
+    """
     try:
         parts_of(cron)
     except CannotSay:

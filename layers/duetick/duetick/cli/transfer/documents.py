@@ -35,7 +35,7 @@ def documents(name: str, text: str) -> Iterator[Document]:
 
 
 def objects(name: str, text: str) -> Iterator[Document]:
-    """Yield each JSON object of a text, those of a list one by one."""
+    """Yield each JSON object of a text. The objects of a list come one by one."""
     for line, value in documents(name, text):
         for place, one in enumerate(value if isinstance(value, list) else [value]):
             if not isinstance(one, dict):

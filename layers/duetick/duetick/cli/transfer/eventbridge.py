@@ -34,7 +34,7 @@ NO_EXPRESSION: Final = "list-schedules prints no expression"
 
 
 def read(name: str, text: str) -> Iterator[SourcePart]:
-    """Yield the items of what the commands of AWS print: get-schedule, list-schedules, list-rules.
+    """Yield the items in the output of AWS's commands: get-schedule, list-schedules, list-rules.
 
     A rule may have its `Targets` beside its own fields; each target is an item.
     """
@@ -137,7 +137,7 @@ def _spread(one: Mapping[str, Any], notes: list[str]) -> dict[str, Json]:
 
 
 def _retries(target: Mapping[str, Any], notes: list[str]) -> dict[str, Json]:
-    """Return the promise and the retries, unless they are those that nobody chose."""
+    """Return the promise and the retries; nothing if they are EventBridge's defaults."""
     given = target.get("RetryPolicy") or {}
     if target.get("DeadLetterConfig"):
         notes.append("its dead-letter queue is the policy onFailure here: name an action for it")
@@ -179,7 +179,7 @@ def _facts(
 
 
 def _input(text: object) -> Json:
-    """Return an input as JSON if it is that, else its text."""
+    """Return an input as JSON, or as text if it is no JSON."""
     if not isinstance(text, str):
         return None
     try:

@@ -1,4 +1,4 @@
-"""A schedule to write in another's form, and what that form cannot say of it."""
+"""A schedule to write in another scheduler's form, and the losses in that form."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -64,7 +64,7 @@ class Exported:
         return {**named, "user": self.user or ""}
 
     def without(self, said: Iterable[str]) -> list[str]:
-        """Return the policies that a form leaves out, which says those named."""
+        """Return the policies that a form leaves out: all but the `said` ones."""
         return sorted(self.policies.keys() - set(said))
 
 
@@ -78,7 +78,7 @@ Write: TypeAlias = Callable[[list[Exported], TellLoss], Iterator[str]]
 
 
 def definition(one: Exported) -> dict[str, Json]:
-    """Return what an import takes of a schedule: its definition and its user.
+    """Return the fields of a schedule that an import takes: its definition and its user.
 
     It has every policy: its action may have other defaults than Duetick.
     """
@@ -103,8 +103,9 @@ def time_each(
     whose: str,
     said: Iterable[str],
 ) -> Iterator[tuple[Exported, T]]:
-    """Yield each schedule whose times a form can say, with these times. `tell` hears of the others,
-    and of policies beyond those that the form has `said`.
+    """Yield each schedule whose times a form can say, with its times in that form.
+
+    `tell` hears of the other schedules, and of policies beyond those that the form has `said`.
     """
     for one in schedules:
         try:
@@ -136,6 +137,6 @@ def tell_end_of_pause(one: Exported, tell: TellLoss) -> None:
 
 
 def tell_withheld(one: Exported, tell: TellLoss) -> None:
-    """Tell of an input whose secrets an operator does not read."""
+    """Tell that an input has secrets, which an operator does not read."""
     if WITHHELD in one.input_text:
         tell(one, "its input holds secrets, which an operator does not read: they are withheld")

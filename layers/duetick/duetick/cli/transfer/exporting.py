@@ -1,4 +1,4 @@
-"""`duetick export FORMAT`: schedules as others write them, and what those forms cannot say."""
+"""`duetick export FORMAT`: schedules in the forms of others, and the losses in those forms."""
 
 import argparse
 import json
@@ -69,10 +69,12 @@ def add_export(commands: "Commands") -> None:
             parser.add_argument(f"--{option}", help=f"default: {usual}")
         parser.add_argument("--output", type=Path, help="a new file; without it stdout")
         parser.add_argument("--state", choices=["active", "paused", "done", "all"])
-        parser.add_argument("--flow", help="those of that flow")
-        parser.add_argument("--label", metavar="NAME=TEXT", help="those with that label")
+        parser.add_argument("--flow", help="the schedules of that flow")
+        parser.add_argument("--label", metavar="NAME=TEXT", help="the schedules with that label")
         add_connection(parser.add_argument_group("who asks whom"))
-        parser.add_argument("--all-users", action="store_true", help="operators: those of all")
+        parser.add_argument(
+            "--all-users", action="store_true", help="operators: the schedules of all users"
+        )
     noun.set_defaults(command=_export)
 
 

@@ -1,4 +1,4 @@
-"""The formats of sources: how each is found and read, and what its items usually run."""
+"""The formats of sources: the options and the reader of each, and the usual input of its items."""
 
 import argparse
 import os
@@ -29,8 +29,9 @@ ZONEINFO: Final = "zoneinfo/"
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format: how its options are added and its items read. `usual` is the input of an item for
-    which no rule names one.
+    """A format: the function that adds its options, and the one that reads its items.
+
+    `usual` is the input of an item if no rule names one.
     """
 
     told: str
@@ -66,7 +67,7 @@ def _each_file(read: FileReader) -> Callable[[argparse.Namespace, int], Iterator
 
 def _add_crontab(parser: "Options") -> None:
     parser.add_argument(
-        "--timezone", help="the zone of the crontab's machine; without it, that of this one"
+        "--timezone", help="the zone of the crontab's machine; without it, this machine's"
     )
     parser.add_argument(
         "--system",
@@ -121,7 +122,7 @@ def _add_pgboss(parser: "Options") -> None:
 def _add_apscheduler(parser: "Options") -> None:
     _add_database(parser)
     parser.add_argument(
-        "--table", default=apscheduler.TABLE_3, help="of version 3; default: %(default)s"
+        "--table", default=apscheduler.TABLE_3, help="the table of version 3; default: %(default)s"
     )
 
 

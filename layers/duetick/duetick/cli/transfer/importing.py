@@ -56,19 +56,25 @@ def add_import(commands: "Commands") -> None:
 
 def _add_rules(parser: "Options") -> None:
     for name in ("flow", "action"):
-        parser.add_argument(f"--{name}", help="of the items that no rule of --rules matches")
+        parser.add_argument(f"--{name}", help="for the items that no rule of --rules matches")
     parser.add_argument("--input", help='JSON with places, such as \'{"what": "{command}"}\'')
-    parser.add_argument("--policies", help="JSON, for all; null leaves one to the action")
-    parser.add_argument("--label", action="append", default=[], metavar="NAME=TEXT", help="for all")
-    parser.add_argument("--rules", type=Path, help="a file that says what each item runs")
-    parser.add_argument("--prefix", default="", help="stands before each key")
+    parser.add_argument(
+        "--policies", help="the policies of all, as JSON; null leaves one to the action"
+    )
+    parser.add_argument(
+        "--label", action="append", default=[], metavar="NAME=TEXT", help="a label of all schedules"
+    )
+    parser.add_argument("--rules", type=Path, help="a file of rules: they name what each item runs")
+    parser.add_argument("--prefix", default="", help="a text before each key")
     parser.add_argument("--source", help="the name of the source; default: the format")
 
 
 def _add_doing(parser: "Options") -> None:
     parser.add_argument("--yes", action="store_true", help="do it; without it a dry run")
     parser.add_argument(
-        "--remove", action="store_true", help="delete what is gone from the source too"
+        "--remove",
+        action="store_true",
+        help="also delete the schedules that are gone from the source",
     )
     parser.add_argument(
         "--take-over",
@@ -94,7 +100,7 @@ def _import(chosen: argparse.Namespace) -> None:
 
 
 def _rules(chosen: argparse.Namespace, one: Format) -> MappingRules:
-    """Return the rules of the file, and behind them that of the options."""
+    """Return the rules of the file, followed by the rule that the options make."""
     fields: dict[str, Json] = {}
     if (chosen.flow is None) != (chosen.action is None):
         raise WrongUsage("--flow and --action belong together.")
@@ -114,7 +120,7 @@ def _with_usual(rule: MappingRule, one: Format) -> MappingRule:
 
 
 def _door(chosen: argparse.Namespace) -> tuple[Destination, str | None]:
-    """Return the API, and the user whose all schedules of the import are, if an operator says."""
+    """Return the API, and the user of all schedules of the import if an operator names one."""
     if chosen.all_users:
         if chosen.user:
             raise WrongUsage("Either --user or --all-users.")
@@ -159,7 +165,7 @@ def _wait(seconds: float) -> None:
 
 
 def _progress(whole: int, done: str) -> SeePuts:
-    """Return the function that tells on stderr how far it is: after each thousand."""
+    """Return the function that tells the progress on stderr, after each thousand."""
     counted = [0]
 
     def see(more: int) -> None:
@@ -204,7 +210,7 @@ def _show(found: list[Line], chosen: argparse.Namespace, source: str) -> None:
 
 
 def _interesting(found: list[Line], *, dry: bool) -> Iterator[dict[str, Any]]:
-    """Yield the lines, those first that somebody has to look at."""
+    """Yield the lines. Those that somebody has to look at come first."""
     order = ("refused", "gone", "removed", "edited", "changed", "new", "same", "no schedule")
     ranked = sorted(found, key=lambda one: (order.index(one.verdict), one.how is None))
     return (one.show(dry_run=dry) for one in ranked)

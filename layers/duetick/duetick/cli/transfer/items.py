@@ -29,10 +29,10 @@ class Timing:
 class SourceItem:
     """An item that can be a schedule here.
 
-    `place` and `text` show it to a reader of the report. `name` is the name that the source knows
-    it by: it stays the same when the item changes. `facts` are what rules match and templates use.
-    `notes` say the differences here. `given` has the source's own fields of the schedule, such as
-    its flow and action in a CSV file.
+    `place` and `text` show it to a reader of the report. `name` is the source's own name, which
+    stays the same when the item changes. Rules match the `facts`, and templates use them. `notes`
+    say the differences here. `given` has the source's own fields of the schedule, such as its flow
+    and action in a CSV file.
     """
 
     place: str
@@ -46,7 +46,7 @@ class SourceItem:
 
 @dataclass(frozen=True, slots=True)
 class RefusedItem:
-    """An item that cannot be a schedule here: why, and what to write instead."""
+    """An item that cannot be a schedule here, the reason, and the text to write instead."""
 
     place: str
     text: str
@@ -70,7 +70,7 @@ FileReader: TypeAlias = Callable[[str, str], Iterable[SourcePart]]
 
 
 class NotReadable(Exception):
-    """A part of an item that has no counterpart here: why, and what to write instead."""
+    """A part of an item without a counterpart here: the reason, and the text to write instead."""
 
     def __init__(self, why: str, instead: str) -> None:
         super().__init__(why)
@@ -83,7 +83,7 @@ HINT: Final = re.compile(r"(.*?)(?:; write (.*?))?(?:; for example[:,] (.*))?", 
 
 
 def unreadable(problem: InvalidExpression | InvalidTimezone, instead: str) -> NotReadable:
-    """Return the refusal of a source's expression or zone, with what to write instead."""
+    """Return the refusal of a source's expression or zone, with the text to write instead."""
     found = HINT.fullmatch(str(problem))
     why, right, example = found.groups() if found else (str(problem), None, None)
     return NotReadable(why, right or example or instead)

@@ -1,7 +1,8 @@
 """pg-boss: the rows of its table `schedule`, from version 9 on.
 
-It reads cron by cron-parser: five fields, or six with the second first. A day of month and a day of
-week go together by "either" unless one is a bare star, so a star with a step is spelled out.
+pg-boss reads cron by cron-parser: five fields, or six with the second first. Either the day of
+month or the day of week has to match, unless one is a bare star: so a star with a step is spelled
+out.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Schedules as rows of pg-boss, one JSON object to a line: what `boss.schedule()` takes."""
+"""Schedules as rows of pg-boss, one JSON object to a line, as `boss.schedule()` takes them."""
 
 import json
 import re

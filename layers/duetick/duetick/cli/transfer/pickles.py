@@ -1,9 +1,9 @@
 """Pickles of others, read without running any of their code.
 
-A pickle names functions and classes, and its reader calls them: whoever writes one decides what the
-reader runs. So this reader gives it none. A short list of names has harmless counterparts: dates,
-time zones, plain containers. Any other name becomes a `StandIn`, which keeps what the pickle says
-and does nothing.
+A pickle names functions and classes, and its reader calls them: the writer of a pickle decides what
+the reader runs. So this reader gives it none. A short list of names has harmless counterparts:
+dates, time zones, plain containers. Any other name becomes a `StandIn`, which keeps what the pickle
+says and does nothing.
 """
 
 import datetime
@@ -22,9 +22,7 @@ class NotAPickle(ValueError):
 
 
 class StandIn:
-    """An object of a class that is not loaded: the name of the class, what it was made with, and
-    its state.
-    """
+    """An object of a class that is not loaded: the class's name, the arguments, and the state."""
 
     ref = ""
 
@@ -126,7 +124,7 @@ class _Reader(pickle.Unpickler):
     """An unpickler that loads no class and no function."""
 
     def find_class(self, module: str, name: str) -> object:
-        """Return the counterpart of a name, or a stand-in of its own."""
+        """Return the counterpart of a name, or a stand-in for the name."""
         found = KNOWN.get((RENAMED.get(module, module), name))
         return found or type("StandIn", (StandIn,), {"ref": f"{module}:{name}"})
 

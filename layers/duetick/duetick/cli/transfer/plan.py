@@ -1,8 +1,8 @@
 """The plan of an import: the schedules that its items become, beside those that are here.
 
 Each schedule that an import made has two labels: `import`, the source, and `import-state`, the
-digest of its definition as the source had it, with the version that this made here. They tell what
-has changed since: the source, the schedule here, or both.
+digest of its definition as the source had it, with the version that this made here. The labels tell
+what has changed since: the source, the schedule here, or both.
 """
 
 import json
@@ -60,7 +60,7 @@ class PlannedPut:
         return self.step in ("new", "changed")
 
     def replace_version(self, version: int) -> "PlannedPut":
-        """Return the put that replaces a schedule which no import of this source made."""
+        """Return the put that replaces a schedule of another origin than this source."""
         given = self.body["labels"]
         labels: dict[str, Json] = {**given} if isinstance(given, dict) else {}
         labels[STATE] = f"{digest_of(self.wanted.definition)}@{version + 1}"

@@ -69,7 +69,7 @@ class Line:
 
 
 def lines(plan: ImportPlan, outcomes: Sequence[PutResult], left: Mapping[Here, str]) -> list[Line]:
-    """Return the lines of a report: of the puts, of what stays, of what is no schedule.
+    """Return the lines of a report: the puts, the schedules that are gone, the items that are none.
 
     `left` are the schedules that are gone from the source, each with its verdict.
     """

@@ -1,4 +1,4 @@
-"""The rules of an import: which flow and action each item runs, with which input, for whom."""
+"""The rules of an import: they name the flow, the action, the input and the user of each item."""
 
 import json
 import re
@@ -24,7 +24,7 @@ Facts = Mapping[str, Json]
 
 
 class NoSuchFact(Exception):
-    """A template that names a fact which the item does not have."""
+    """A template names a fact that the item does not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +65,9 @@ class MappedSchedule:
 
 @dataclass(frozen=True, slots=True)
 class MappingRules:
-    """The rules, of which the first that matches counts. `prefix` stands before each key. Policies
-    and labels are those of all schedules, as far as their rule says nothing else.
+    """The rules. The first that matches an item counts. `prefix` stands before each key.
+
+    If a rule names no policies or labels, all schedules have these.
     """
 
     rules: Sequence[MappingRule]

@@ -113,9 +113,9 @@ def send(
     see: SeePuts = lambda _count: None,
     sleep: Callable[[float], object] = time.sleep,
 ) -> list[PutResult]:
-    """Put what the plan writes. Return the result of each, in order.
+    """Send the puts of the plan. Return their results, in order.
 
-    If a limit of the minute refuses a schedule, it is put again when that is over.
+    If a limit of the minute refuses a schedule, it is put again after that minute.
     """
     done: dict[int, PutResult] = {}
     waiting, idle = [*enumerate(planned)], 0
@@ -179,7 +179,7 @@ def _wait_for(outcome: PutResult) -> int:
 def _replace_versions(
     door: Destination, waiting: Sequence[Placed], done: Mapping[int, PutResult]
 ) -> list[Placed]:
-    """Return the puts that replace what somebody else made under these names."""
+    """Return the puts that replace the schedules which others made under these names."""
     return [
         (place, one.replace_version(door.version(*one.wanted.name)))
         for place, one in waiting
@@ -209,7 +209,7 @@ def _batches(waiting: Sequence[Placed]) -> Iterator[list[Placed]]:
 def remove(
     door: Destination, gone: Sequence[Here], *, sleep: Callable[[float], object] = time.sleep
 ) -> list[tuple[Here, str]]:
-    """Delete schedules. Return those that were not deleted, and why."""
+    """Delete schedules. Return those that were not deleted, with the reasons."""
 
     def delete(one: Here) -> str | None:
         for _ in range(IDLE_ROUNDS):

@@ -1,7 +1,7 @@
 """Definitions in files: CSV with a header, and JSON Lines. The fields are those of the API.
 
-A cell of CSV that holds an object is JSON. The fields that the API
-shows and nobody can set are left out, so that a list of the API can be read too.
+A cell of CSV that holds an object is JSON. The fields that the API shows and nobody can set are
+left out: so a list of the API can be read too.
 """
 
 import csv

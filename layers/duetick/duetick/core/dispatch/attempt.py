@@ -96,8 +96,10 @@ class Attempt:
         )
 
     def end(self, outcome: Outcome) -> Outcome:
-        """End the attempt: no transaction of it opens any more. Return the outcome to be written:
-        what was committed has succeeded.
+        """End the attempt, so that no transaction of it opens any more. Return the outcome to
+        write.
+
+        An attempt whose transaction has committed has succeeded.
         """
         self._is_over = True
         return SUCCEEDED if self.committed else outcome

@@ -36,9 +36,9 @@ def date(ledger: Ledger, schedule: Record | None, call: Call, now: int) -> Call:
 def find_recorded(ledger: Ledger, schedule: Record | None, call: Call, now: int) -> Refused | None:
     """Return the answer to a call for a time that the ledger has already, or None.
 
-    An identity never expires, whatever the schedule is by now. A range is no answer, for its times
-    did not fire. If nothing new may begin, an occurrence that a caller requested at that time
-    counts too.
+    An identity never expires, even if the schedule has changed. A range is no answer: its times did
+    not fire. If nothing new may begin, an occurrence that a caller requested at that time counts
+    too.
     """
     if call.caller_key or call.origin != SCHEDULE_ORIGIN or call.nominal_at is None:
         return None
@@ -59,8 +59,8 @@ def may_begin(schedule: Record | None, now: int) -> TypeGuard[Record]:
 def ask(schedule: Record, call: Call, now: int) -> NewOccurrence:
     """Return the new occurrence that the caller requests.
 
-    A caller's key makes a run of its own. So does a time at which the schedule does not fire.
-    Neither may stand where a scheduled occurrence belongs.
+    A call with a caller's key, or for a time at which the schedule does not fire, is an occurrence
+    of its own. It never takes the place of a scheduled occurrence.
     """
     if call.origin != SCHEDULE_ORIGIN and not call.origin.startswith(RUN_ORIGIN):
         raise InvalidSchedule("origin", "is the ledger's to give; leave it out.")

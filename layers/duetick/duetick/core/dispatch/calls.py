@@ -89,7 +89,7 @@ def request_of(occurrence: Deliverable) -> Request:
 @dataclass(frozen=True, slots=True)
 class Call:
     """The content of a body. With a fence it is a tick's delivery, else an outside caller's
-    request. `sent` is what the caller has for the action.
+    request. `sent` is the caller's own body, for the action.
     """
 
     flow: str

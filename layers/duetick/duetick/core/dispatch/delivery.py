@@ -90,13 +90,15 @@ class Parts:
         (self.on_gone if isinstance(stop, NotDeployed) else self.on_settled)(settled)
 
     def record_lost(self, occurrence: Occurrence) -> None:
-        """Record an occurrence that a begin found lost: no tick hears of it."""
+        """Record and tell an occurrence that a begin found lost: no tick hears of it."""
         self.on_settled(occurrence)
         self.tell("dead", occurrence)
 
 
 class Run(NamedTuple):
-    """An attempt whose action has run, and that is not settled. Without a `stop`, it succeeded."""
+    """An attempt whose action has ended, and that is not settled. Without a `stop`, it
+    succeeded.
+    """
 
     begun: Begun
     attempt: Attempt
@@ -110,8 +112,8 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Dispatch:
-    """One call of a flow. A `queued` call runs in an invocation of its own. One that is `unheard`
-    came out of a queue: no tick hears its answer.
+    """One call of a flow. A `queued` call runs in an invocation of its own. An `unheard` call came
+    out of a queue: no tick hears its answer.
     """
 
     parts: Parts
@@ -221,7 +223,7 @@ class Dispatch:
             self.parts.enqueue(replace(self.request, body=json.dumps(body)))
 
     def _run(self, leased: Leased, definition: Record | None) -> Answer:
-        """Begin an occurrence, run it, and settle it whatever happens.
+        """Begin an occurrence and run it. Settle it in any case.
 
         `definition` is the definition that is known before the begin, if any.
         """
@@ -270,8 +272,9 @@ class Dispatch:
         return answer(refused, self.parts.clock())
 
     def _find_sent(self, leased: Leased) -> Json:
-        """Return what the caller has for the action: in a later delivery of a caller's occurrence,
-        the body that is kept of the call.
+        """Return the body that the caller sent for the action.
+
+        A later delivery of a caller's occurrence reads the body that the store keeps of the call.
         """
         if not (self.call.fence and is_call(leased.origin)):
             return self.call.sent
@@ -279,7 +282,7 @@ class Dispatch:
         return None if kept is None else json.loads(kept)
 
     def _tell_death(self, answer: Answer, settled: Occurrence) -> Answer:
-        """Tell of a death: the tick that waits, by the answer; else whoever reads events."""
+        """Tell a death to the tick that waits for the answer, else to the readers of events."""
         if settled.state is not State.DEAD:
             return answer
         if self.call.fence and tick_id() and not (self.queued or self.unheard):
@@ -323,7 +326,9 @@ class Dispatch:
         return known
 
     def _definition_of_hook(self, found: Record, hook: Occurrence, kept: Record) -> Record:
-        """Return what a failure hook runs: the action that the schedule names, as it is `kept`."""
+        """Return the definition of a failure hook: the action that the schedule names, as it is
+        `kept`.
+        """
         name = kept.policies.on_failure
         if name is None:
             raise _withdraw(Reason.SUPERSEDED)
@@ -347,7 +352,7 @@ class Dispatch:
 
 
 def _dump_body(sent: Json) -> str | None:
-    """Return what a caller sent as JSON, to be kept. Raises Stop if that is too large."""
+    """Return as JSON the body that a caller sent, to be kept. Raises Stop if it is too large."""
     if sent is None:
         return None
     dumped = json.dumps(sent, ensure_ascii=False, separators=(",", ":"))

@@ -50,10 +50,10 @@ class Dispatcher:
     """The flows of one deployment, ready to be called.
 
     `enqueue` starts an invocation that calls `run_queued`, and returns when that is durable.
-    `on_settled` sees each occurrence that is settled, or that a begin found lost; `on_gone` sees
-    instead those that died because their flow, or action, is not in the deployment. `tell` hears of
-    deaths that no answer to a tick tells: it must not raise. `sleep`, `within` and `threads` are
-    how it waits, runs an action in its time, and runs those of a pack side by side.
+    `on_settled` sees each occurrence that is settled, or that a begin found lost. `on_gone` sees
+    instead an occurrence that died because the deployment lacks its flow or action. `tell` hears of
+    deaths that no answer to a tick tells: it must not raise. `sleep` waits, `within` runs an action
+    in its time, and `threads` runs the occurrences of a pack side by side.
     """
 
     def __init__(
@@ -213,7 +213,9 @@ class Dispatcher:
 
     def _reject(self, request: Request, flow: str, gone: NotDeployed) -> Occurrence | None:
         """Reject a leased occurrence whose flow is gone: a later tick would not find the flow
-        either. Return it if it is dead by that.
+        either.
+
+        Return the occurrence if it is dead now.
         """
         parts = self._parts
         with suppress(Stop, ValueError):

@@ -26,8 +26,8 @@ def check_outside_id(request: Request) -> str:
 def to_owner(store: Store, external_id: str, request: Request, now: int) -> Request:
     """Return the call of the schedule that has the outside id. Raises Stop if none has it.
 
-    It is an occurrence of its own, at this moment, with the whole body for its action. The header
-    Idempotency-Key names it for a day.
+    The call is an occurrence of its own, at this moment, with the whole body for its action. The
+    header Idempotency-Key names the call for a day.
     """
     if is_too_large(request.body):
         raise Stop(error("too_large", f"A body may have {LARGEST_BODY // 1024} KB."))

@@ -68,9 +68,10 @@ DispatchOf: TypeAlias = Callable[[Occurrence, Request], Dispatch]
 class PackReport:
     """The result of a message. `leases` is begun + refused + over + not_begun.
 
-    `refused` counts what another one of its schedule, a pause or an earlier delivery kept from its
-    begin; `over` those that came after the end of their lease. `succeeded` and `failed` are of
-    those begun. If the message has to come again, `comes_back_in` says after how many seconds.
+    `refused` counts the occurrences that another of their schedule, a pause or an earlier delivery
+    kept from their begin. `over` counts those that came after the end of their lease. `succeeded`
+    and `failed` count those that began. If the message has to come again, it comes after
+    `comes_back_in` seconds.
     """
 
     packs: int = 0
@@ -102,9 +103,9 @@ class PackReport:
 
 
 class PackEnd(NamedTuple):
-    """An occurrence that was dispatched, with the answer of it; None if its run is to be settled.
+    """The end of an occurrence in dispatch, with its answer; None if its run is to be settled.
 
-    Of one that went alone, `late` says how late that was.
+    `late` is the lateness of an occurrence that went alone.
     """
 
     occurrence: Occurrence
@@ -160,7 +161,7 @@ class PackRun:
         self._tried = 0
 
     def run(self, pack: Pack) -> None:
-        """Dispatch a pack. If one of it fails, the others go on."""
+        """Dispatch a pack. If one of its occurrences fails, the others go on."""
         alive = self._alive(pack)
         if len(alive) == 1:
             self._run_one(alive[0])
@@ -182,7 +183,9 @@ class PackRun:
         self._settle()
 
     def _alive(self, pack: Pack) -> list[Occurrence]:
-        """Return what may begin: a lease that is over begins nothing, so the store is not asked."""
+        """Return the occurrences that may begin. A lease that is over begins nothing: the store is
+        not asked.
+        """
         now = self._parts.clock()
         alive = [one for one in pack if not lease_over(one, now)]
         self._report.over += len(pack) - len(alive)
@@ -204,7 +207,7 @@ class PackRun:
             self._wait(min(waits, default=1_000))
 
     def _settle_in(self, now: int) -> int:
-        """Return the milliseconds after which what has ended is settled, together with others."""
+        """Return the milliseconds until the ended attempts are settled, together with others."""
         if self._tried:
             return self._first_end + PAUSE_MS * self._tried - now
         if not self._running:
@@ -212,7 +215,7 @@ class PackRun:
         return self._first_end + SETTLE_WITHIN_MS - now
 
     def _wait(self, milliseconds: int) -> None:
-        """Wait for the first end, or for that of all, at most so long."""
+        """Wait at most so long for the first end, or for all ends."""
         if milliseconds <= 0:
             return
         with self._changed:
@@ -226,7 +229,7 @@ class PackRun:
     # Begin.
 
     def _begin(self, due: Sequence[Occurrence], start: Start) -> None:
-        """Begin what is due: those that share a write with others, and those that are alone."""
+        """Begin the occurrences that are due: most share a write with others, some begin alone."""
         room = MOST_THREADS - ABANDONED.count() - self._running
         room = max(0, room) if self._parts.has_time() else 0
         self._report.keep_back(len(due[room:]))
@@ -241,7 +244,9 @@ class PackRun:
             self._begin_many(sorted(together, key=_by_name), start)
 
     def _find(self, one: Occurrence) -> Dispatch | None:
-        """Return the dispatch of an occurrence; None if its flow is gone, which rejects it."""
+        """Return the dispatch of an occurrence. If its flow is gone, reject the occurrence and
+        return None.
+        """
         request = replace(request_of(one), seconds=self._parts.left())
         found: list[Dispatch] = []
 
@@ -319,7 +324,9 @@ class PackRun:
     # Settle.
 
     def _settle(self) -> None:
-        """Settle what has ended; what the store did not take is tried again."""
+        """Settle the attempts that have ended. An attempt that the store did not take is tried
+        again.
+        """
         with self._changed:
             ended, self._ended = self._ended, []
         for one in ended:
@@ -397,7 +404,7 @@ class PackRun:
 
 
 def in_slices(pack: Iterable[Occurrence]) -> Iterator[list[Occurrence]]:
-    """Yield what is due at nearly the same time, the earliest first."""
+    """Yield the occurrences that are due at nearly the same time, the earliest first."""
     found: list[Occurrence] = []
     for one in sorted(pack, key=lambda one: one.due_at):
         if found and one.due_at > found[0].due_at + SLICE_MS:
@@ -409,8 +416,9 @@ def in_slices(pack: Iterable[Occurrence]) -> Iterator[list[Occurrence]]:
 
 
 def goes_alone(one: Occurrence, dispatch: Dispatch) -> bool:
-    """Return True if the begin of an occurrence asks for more than its lease: whether its action
-    runs in the background, or what its caller sent.
+    """Return True if the begin of an occurrence needs more than its lease.
+
+    Its flow has actions that run in the background, or its caller sent a body.
     """
     return dispatch.flow.has_background or is_call(one.origin)
 

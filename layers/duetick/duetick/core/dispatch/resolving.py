@@ -26,10 +26,11 @@ logger = logging.getLogger("duetick.dispatch")
 
 @dataclass(frozen=True, slots=True)
 class ResolveContext:
-    """The context of a flow's resolver, beside the schedule's id. It runs after authentication.
+    """The context of a flow's resolver, beside the schedule's id. The resolver runs after
+    authentication.
 
-    `caller` is the caller that the gateway names; in secret mode no one can tell, and it is None.
-    `settings` are those of the deployment.
+    `caller` is the caller that the gateway names; in secret mode it is None, because no one can
+    tell. `settings` are those of the deployment.
     """
 
     flow: str
@@ -42,9 +43,9 @@ class ResolveContext:
     def owned(self, found: Schedule | None) -> Schedule | None:
         """Return the schedule if it belongs to the user that the id names, else None.
 
-        A resolver that looks its rows up by a key alone has to call this: the id comes from a URL,
-        and the caller's secret does not prove that it may act for the user in it. If the id names
-        no user, the schedule has to belong to the caller.
+        A resolver that looks its rows up by a key alone has to call this. The id comes from a URL,
+        and the caller's secret does not prove that the caller may act for the user whom the id
+        names. If the id names no user, the schedule has to belong to the caller.
         """
         user_id, _ = split_id(self.flow, self.schedule_id)
         if not user_id and self.caller:

@@ -59,8 +59,10 @@ class Runner:
         hand_on: HandOn | None = None,
         await_shared: Await | None = None,
     ) -> None:
-        """`await_shared` runs the coroutines of actions on one loop. Those of transactional actions
-        have a loop of their own, because a transaction may belong to its thread.
+        """Take the parts. `await_shared` runs the coroutines of actions on one loop.
+
+        The coroutines of transactional actions have a loop of their own, because a transaction may
+        belong to its thread.
         """
         self._store = store
         self._flows = flows
@@ -73,8 +75,8 @@ class Runner:
     def run(
         self, schedule: Schedule, attempt: Attempt, left: float | None, sent: Json = None
     ) -> None:
-        """Run the action as the schedule's principal. A schedule that has become invalid is
-        rejected. `sent` is what an outside caller has for the action.
+        """Run the action as the schedule's principal. Reject a schedule that has become invalid.
+        `sent` is an outside caller's body for the action.
         """
         try:
             if attempt.occurrence.death is None:  # a hook may tell of a cron that is unreadable
@@ -158,7 +160,7 @@ def _read_input(action: Action, given: Json) -> object:
 def _run_to_end(
     call: Callable[[], None], limit: float, secrets: Callable[[], Secrets], occurrence: Occurrence
 ) -> None:
-    """Run the call to its end. Whatever it raises ends it, even `sys.exit`."""
+    """Run the call to its end. Any exception ends the attempt, even that of `sys.exit`."""
     try:
         call()
     except Stop:
@@ -179,7 +181,7 @@ def _run_to_end(
 def _describe(
     problem: BaseException, secrets: Callable[[], Secrets]
 ) -> tuple[str, str, str | None]:
-    """Return an error, its stack and what the user is told of it, without the input's secrets.
+    """Return an error, its stack and the words for the user, without the input's secrets.
 
     If that fails, nothing of the error is shown: in any case the attempt is settled.
     """
@@ -192,6 +194,6 @@ def _describe(
 
 
 def _log(occurrence: Occurrence, why: str, **raised: str) -> None:
-    """Log what `logger.exception` would, except the secrets of the input."""
+    """Log the text that `logger.exception` would log, without the secrets of the input."""
     details = {"action": "action_failed", "attempt": occurrence.attempts, **raised}
     logger.error("action failed: %s", why, extra=details | about(occurrence))

@@ -76,8 +76,8 @@ def refuse_invalid(problem: ValueError) -> Answer:
 def describe_error(problem: BaseException, redact: Callable[[str], str] = str) -> str:
     """Return the text of an error for the ledger; some errors cannot even be turned into text.
 
-    The text is cut last: a secret that was cut first would no longer be found, and half of it would
-    be shown.
+    The text is cut last. A secret that was cut before would not be found, and half of it would be
+    shown.
     """
     try:
         text = str(problem)
@@ -89,7 +89,7 @@ def describe_error(problem: BaseException, redact: Callable[[str], str] = str) -
 
 
 def words_for_user(problem: BaseException, redact: Callable[[str], str]) -> str | None:
-    """Return what an action chose to tell its user; None if it chose nothing."""
+    """Return the words that an action chose to tell its user; None if it chose none."""
     return redact(str(problem))[:LONGEST_ERROR] if isinstance(problem, ActionFailed) else None
 
 

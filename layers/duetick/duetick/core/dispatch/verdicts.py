@@ -43,7 +43,7 @@ def answer_failed(refused: Refused, now: int) -> Answer:
 
 
 def add_final(answer: Answer, dead: "Occurrence") -> Answer:
-    """Return the answer to a tick, which names itself in its call: it tells of the death."""
+    """Return the answer with the death of the occurrence, for a tick: its call names the tick."""
     details: dict[str, Json] = {"final": True, "reason": dead.reason or Reason.FAILED}
     return replace(answer, body={**answer.body, **details})
 

@@ -1,7 +1,7 @@
 """The hourly count of bells: each row has one, and no bell is without a row.
 
-A write makes the bell that it moves pending. The count finds what no write did: a bell that
-somebody deleted in EventBridge, and one of a process that stood still beyond its time with it.
+A write makes the bell that it moves pending. The count finds the other faults: a bell that somebody
+deleted in EventBridge, and a bell of a process that stood still beyond its time with it.
 """
 
 import json
@@ -60,7 +60,7 @@ class BellLook:
 
 
 def _active(store: Store) -> int:
-    """Return how many schedules the last hourly count found active."""
+    """Return the number of schedules that the last hourly count found active."""
     return int(json.loads(store.shelf.note(CENSUS) or "{}").get("active", 0))
 
 

@@ -23,7 +23,7 @@ MOST_NAMED: Final = 5
 
 
 def move(store: Store, wanted: Trigger, may_go_on: Callable[[], bool]) -> Trigger:
-    """Let the trigger of a deployment be that of the store. Return it as far as it has come.
+    """Give the store the trigger of a deployment. Return the trigger, moved as far as it is by now.
 
     Raises ConfigurationError if EventBridge cannot say the times of a schedule, or if the bells of
     another deployment ring for the store.

@@ -1,8 +1,7 @@
 """A ring: the call of a bell claims its row, and delivers what that leases.
 
-The row decides, as in a tick: the same write advances it, so a ring that comes twice, or after a
-tick, finds nothing due. Rows that wait after that are for a tick, which a follower
-asks for.
+The row decides, as in a tick. The claim's own write advances the row, so a ring that comes twice,
+or after a tick, finds nothing due. If occurrences wait after that, a follower asks for a tick.
 """
 
 import logging
@@ -65,10 +64,10 @@ class Ringer:
         self._has_line = has_line
 
     def answer(self, ring: Ring, left: Callable[[], float]) -> int:
-        """Answer a ring while seconds are `left`. Return how many occurrences were delivered: what
-        has no time is released.
+        """Answer a ring while seconds are `left`. Return the number of delivered occurrences.
 
-        Raises StoreRestored if the store is older than its witness: nothing is claimed then.
+        An occurrence for which no time is left is released. Raises StoreRestored if the store is
+        older than its witness: nothing is claimed then.
         """
         now = self._store.now()
         if self._witness:

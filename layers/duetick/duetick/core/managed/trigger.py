@@ -1,7 +1,8 @@
-"""The note of the trigger: what rings for a store, as its deployment says.
+"""The note of the trigger: its deployment says what brings the nominal times of a store.
 
 It names the resources of the stack that a function's own environment cannot name, because they
-depend on the function. After a stack has moved to bells, it also says how far they have been made.
+depend on the function. After a stack has moved to bells, the note also says how many of the bells
+have been made.
 """
 
 import json
@@ -18,8 +19,8 @@ MOVED_UNTIL: Final = "marked_until"
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """The trigger of a store. `group` and `role` are those of its bells; `dispatch` is the function
-    that they call, `tick` the one that a wake calls.
+    """The trigger of a store. `group` and `role` are those of its bells. The bells call the
+    function `dispatch`, a wake calls the function `tick`.
 
     `moved_until` is the place up to which a move has made the bells of all rows pending; None after
     the last. Once all of these are put, the trigger is `settled`: ticks leave rows to bells.
@@ -44,7 +45,7 @@ class Trigger:
 
 
 def read_trigger(store: Store) -> Trigger | None:
-    """Return the trigger of the store; None if no deployment said which."""
+    """Return the trigger of the store; None if no deployment has named one."""
     kept = store.shelf.note(NOTE)
     if kept is None:
         return None

@@ -1,8 +1,8 @@
 """A shelf of a managed store: each change makes the bell pending that it moves.
 
-That is a part of the change's own write, so no crash parts the two. The bell is put after the
-commit, and that may fail: a tick and the hourly count find the pending bell. The shelf also tells
-its followers of what now waits for a tick.
+The change's own write does that, so no crash parts the two. The bell is put after the commit, and
+that may fail: a tick and the hourly count find the pending bell. The shelf also tells its followers
+of the occurrences that now wait for a tick.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,14 +27,14 @@ AT_ONCE: Final = 100
 
 
 def ignore(_of: object) -> None:
-    """Do nothing: nobody follows what changes."""
+    """Do nothing: nobody follows the changes."""
 
 
 class Followers:
     """The functions that follow changes, after their commit.
 
-    `bell_moved` sees the name of each schedule whose bell is pending by the change. `waits` sees
-    the instant at which something is due that waits for a tick. Neither may raise.
+    `bell_moved` sees the name of each schedule whose bell the change made pending. `waits` sees the
+    instant at which an occurrence is due that waits for a tick. Neither may raise.
 
     `erases` sees the names of the schedules of a user before they are erased: their bells name the
     user. It raises BellsUnavailable if one of them stays.
@@ -52,15 +52,17 @@ def watch(shelf: Shelf, followers: Followers, clock: Clock) -> Shelf:
 
 
 class Watching:
-    """The bells that a transaction moves, and what waits by it."""
+    """The bells that a transaction moves, and the due times of the occurrences that then wait."""
 
     def __init__(self) -> None:
         self._bells: set[ScheduleName] = set()
         self._due: list[int] = []
 
     def alter(self, alter: Alter[T], now: int) -> Alter[T]:
-        """Return the change of a book that also makes its bell pending. If it is made again, the
-        followers hear of both tries: that costs a call, and changes nothing.
+        """Return the change of a book that also makes its bell pending.
+
+        If a store repeats the change, the followers hear of both tries: that costs a call, and
+        changes nothing.
         """
 
         @wraps(alter)
@@ -77,7 +79,7 @@ class Watching:
         return alter_and_watch
 
     def tell(self, followers: Followers) -> None:
-        """Tell what was seen, once it is committed."""
+        """Tell the followers what the transaction moved, after its commit."""
         for name in self._bells:
             followers.bell_moved(name)
         tell_waits(followers, self._due)
@@ -185,7 +187,7 @@ class WatchedEffects:
 
 
 def tell_waits(followers: Followers, due: Sequence[int]) -> None:
-    """Tell the earliest instant at which something is due that waits."""
+    """Tell the earliest instant at which an occurrence is due that waits."""
     if due:
         followers.waits(min(due))
 
@@ -195,6 +197,6 @@ def _due(occurrences: Iterable[Occurrence]) -> Sequence[int]:
 
 
 def _find_given_back(changed: Iterable[Occurrence]) -> Sequence[int]:
-    """Return when the leases end of those that were given back: the next tick takes them."""
+    """Return the ends of the leases that were given back: the next tick takes their occurrences."""
     queued = (one for one in changed if one.state is State.QUEUED)
     return [one.lease_until for one in queued if one.lease_until is not None]

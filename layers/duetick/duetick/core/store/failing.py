@@ -37,9 +37,9 @@ def counts_as_failure(occurrence: Occurrence) -> bool:
 
 
 def pause_failing(shelf: Shelf, dead: Occurrence, now: int) -> Record | None:
-    """Pause the schedule of a death if its policy says so. Return it as it is paused, or None.
+    """Pause the schedule of a death if its policy says so. Return the paused schedule, or None.
 
-    If the schedule changes meanwhile, it stays as it is: another death looks again.
+    If the schedule changes at the same time, it stays as it is: another death looks again.
     """
     record = shelf.record(dead.user_id, dead.key)
     if record is None or not _may_be_paused(record, now) or not _fails(shelf, record):
@@ -60,7 +60,7 @@ def pause_failing(shelf: Shelf, dead: Occurrence, now: int) -> Record | None:
 
 
 def note_of(record: Record) -> str:
-    """Return the note of the pause. It repeats no error: an error may hold what is secret."""
+    """Return the note of the pause. The note repeats no error: an error may hold a secret."""
     times = record.policies.pause_after
     return f"It failed {times} times in a row. Its history has the errors; resume it after that."
 
@@ -72,9 +72,10 @@ def _may_be_paused(record: Record, now: int) -> bool:
 
 
 def _fails(shelf: Shelf, record: Record) -> bool:
-    """Return True if the last ends since its last change of timing, or its resume, all failed.
+    """Return True if so many ends in a row as the policy says have failed, the newest included.
 
-    What an operator deleted keeps the reason of its end, and counts as before.
+    Ends before the last change of timing, or resume, do not count. A deleted occurrence keeps the
+    reason of its end, and counts as before.
     """
     wanted = record.policies.pause_after or 0
     for one in _ends(shelf, record):

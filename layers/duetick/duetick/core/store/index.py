@@ -67,10 +67,11 @@ class Index:
         The rows of users in `leave_out` stay. Of each other user, no more than a `share` is taken,
         unless all due rows fit into the limit. Rows that yield nothing do not end the claim: an
         empty answer means that nothing else is due, or that the claim may not go on. A row may
-        yield several occurrences; a time in one of the announced `pauses` yields none. What one of
-        the `limits` may cover is recorded and not leased: `Ledger.claim_waiting` leases it. A row
-        that is due for less than `late` milliseconds stays: its bell brings it. Of several claimers
-        each may take a `part`. `on_poisoned` sees each row that cannot be read, after the commit.
+        yield several occurrences; a time in one of the announced `pauses` yields none. An
+        occurrence that one of the `limits` may cover is recorded and not leased:
+        `Ledger.claim_waiting` leases it. A row that is due for less than `late` milliseconds stays:
+        its bell brings it. Of several claimers each may take a `part`. `on_poisoned` sees each row
+        that cannot be read, after the commit.
         """
         fair = Fair(frozenset(leave_out), share, pauses, limits, late, part)
         while True:

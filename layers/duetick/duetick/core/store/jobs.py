@@ -52,8 +52,8 @@ class Jobs:
         """Make a job of a definition, whose key and cron do not count, in one write.
 
         Within a day, the same `key` of the same user and flow makes nothing more, and returns the
-        first job as it is now. More than `at_most` pending jobs raise QuotaReached. With `leased`
-        the caller hands on a job that is due. With `effects` it is there if these are committed.
+        first job as it is now. More than `at_most` pending jobs raise QuotaReached. With `leased`,
+        the caller hands on a job that is due. With `effects`, the job is made by their commit.
         """
         at = self._clock() if now is None else now
         due = due_at_of(due_at, at)
@@ -118,14 +118,14 @@ class Jobs:
         """Return a page of a user's jobs, ordered by id, which begins with the time: all of them,
         those that have ended, or those that are pending.
 
-        If many others stand between, it may hold few or none, and still have a next one.
+        If many others stand between, the page may hold few jobs or none, and still have a next one.
         """
         found, after = self._shelf.jobs(user_id, read_key(cursor), limit, ended=ended)
         return JobPage(tuple(found), None if after is None else make_cursor(after))
 
 
 def _once(job: Job, key: str | None, now: int) -> Repeatable | None:
-    """Return the creation that a key stands for. What the store keeps of it is the job's id."""
+    """Return the creation that a key stands for. The store keeps the job's id of it."""
     if key is None:
         return None
     return Repeatable(_name_of_key(job.record.flow, key), job.id, now + KEY_KEPT_MS)

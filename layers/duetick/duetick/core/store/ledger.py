@@ -56,7 +56,7 @@ logger = logging.getLogger("duetick.failing")
 
 
 def _ignore(_paused: Record) -> None:
-    """Ignore it: nobody counts the pauses."""
+    """Ignore the pause of a failing schedule: nobody counts the pauses."""
 
 
 class Ledger:
@@ -110,15 +110,15 @@ class Ledger:
     ) -> "BackfillStep":
         """Bring the next occurrences of a backfill of a schedule, as many as there is room for.
 
-        Each is leased. The order is not written: that is the caller's part. Until then a repeat
-        finds what this call recorded, and brings nothing twice.
+        Each is leased. The caller writes the order. Until then a repeat finds the occurrences that
+        this call recorded, and brings nothing twice.
         """
         at = self._at(now)
         pauses = self._pauses.current(at)
         return self._shelf.change(*schedule, at, lambda book: book.backfill(order, at, pauses))
 
     def body(self, identity: Identity) -> str | None:
-        """Return what the caller of an occurrence sent, as it was kept; None if nothing was."""
+        """Return the kept body of an occurrence's caller; None if none was kept."""
         return self._shelf.body(identity)
 
     def holds(self, key: CallerKey, *, now: int) -> Refused | None:
@@ -138,8 +138,8 @@ class Ledger:
         needs_place: bool = True,
     ) -> Begun | Refused:
         """Begin an attempt if its fence, its schedule, the place, the limit of runs, the pauses of
-        groups and the limits allow it. A pause and a limit are seen at most five seconds after they
-        were made. Without a place of a limit, the occurrence waits, unless it needs none.
+        groups and the limits allow it. A begin sees a pause or a limit at most five seconds after
+        it was made. If a limit has no place, the occurrence waits, unless it needs none.
         `find_action` is asked if the schedule has no record, and its flow has a limit of an action.
 
         One conditional write begins and counts the attempt. If another occurrence of the schedule
@@ -163,8 +163,8 @@ class Ledger:
     ) -> Sequence[Begun | Refused | DuetickError]:
         """Begin attempts of different schedules, in one trip if nothing prevents them.
 
-        If pauses or limits may concern an attempt, or the trip did not begin it, it is begun alone,
-        as `begin` does it: if the store does not answer then, that error stands for the attempt.
+        If pauses or limits may concern an attempt, or the trip did not begin it, `begin` begins it
+        alone. If the store does not answer then, the error stands for the attempt.
         """
         pauses, limits = self._pauses.current(now), self._limits.current(now)
 
@@ -236,7 +236,9 @@ class Ledger:
     def _conclude(
         self, held: Leased, outcome: Outcome, at: int, after: Occurrence | None
     ) -> Occurrence | None:
-        """Do what follows the end of an attempt. If it is not settled, settle it generally."""
+        """Do what follows the end of an attempt. If the attempt is not settled, settle it in the
+        general way.
+        """
         ended = after or self._shelf.change(
             held.user_id, held.key, at, lambda book: book.settle(held, outcome, at), about=held
         )
@@ -362,7 +364,7 @@ class Ledger:
     ) -> "Operated":
         """End an occurrence that runs or waits, reason `operator`. One that is cancelled stays so.
 
-        An action that runs goes on, but it cannot settle: what it wrote in a transaction is undone.
+        An action that runs goes on, but cannot settle: its writes in a transaction are undone.
         Raises OccurrenceConflict if it has ended otherwise.
         """
         at = self._at(now)
@@ -407,9 +409,10 @@ class Ledger:
         """Lease occurrences that wait: ended leases first, then due scheduled and retrying ones.
 
         With `ahead`, occurrences that come due by then are leased too. `leave_out` and `share` work
-        as for due rows. A retry that one of the `pauses` holds stays, and so does what has no place
-        in the `limits`. What waits for less than `late` milliseconds stays. An occurrence that may
-        not be tried again becomes dead, reason `lost`, and is not in the answer.
+        as for due rows. A retry that one of the `pauses` holds stays, and so does an occurrence for
+        which one of the `limits` has no place. An occurrence that waits for less than `late`
+        milliseconds stays too. An occurrence that may not be tried again becomes dead, reason
+        `lost`, and is not in the answer.
         """
         fair = Fair(frozenset(leave_out), share, pauses, limits, late)
         while True:
@@ -430,9 +433,9 @@ class Ledger:
     ) -> Sequence[Occurrence]:
         """Return the newest occurrences first; those of one time by user, key and origin.
 
-        `before` is a time, and occurrences of that time are left out; or it is the identity of the
-        last occurrence of a page, and the next page begins after it. Without a user, only those
-        that run, that wait, or that are dead have an index; anything else raises InvalidQuery.
+        `before` is a time, whose occurrences are left out, or the identity of a page's last
+        occurrence, after which the next page begins. Without a user, only those that run, that
+        wait, or that are dead have an index; anything else raises InvalidQuery.
         """
         states = frozenset([state] if isinstance(state, State) else state or ())
         check_findable(user_id, key, states)
@@ -482,7 +485,7 @@ class Ledger:
 
 
 def _of(book: Book, *, dry: bool) -> Book:
-    """Return the book to change: in a dry run a copy of it, which is never written."""
+    """Return the book to change. In a dry run, return a copy, which is never written."""
     return book.copy() if dry else book
 
 

@@ -44,8 +44,9 @@ class ScopeLimits:
         return Limits.of_orders(self._standing.at(now))
 
     def handing_on(self, now: int, mine: Mapping[str, tuple[str, ...]], *, fresh: bool) -> Limits:
-        """Return the limits for a tick, in whose hands the occurrences `mine` are. A `fresh` read
-        is never older than the call, if any limit stood before.
+        """Return the limits for a tick that has the occurrences `mine` in its hands.
+
+        If any limit stood before, a `fresh` read is never older than the call.
         """
         found = Limits.of_orders(self._standing.at(now), mine)
         if not (found and fresh):
@@ -76,9 +77,7 @@ class ScopeLimits:
     def _try_take(
         self, held: Leased, action: str, until: int, now: int
     ) -> Sequence[tuple[Limit, Limit | None]]:
-        """Return the limits under which an attempt has no lease yet, each with itself after a
-        take.
-        """
+        """Return the limits under which an attempt has no lease, each before and after a take."""
         name = digest_of(held.identity)
         covering = self._read(now).of(held.user_id, held.flow, action)
         wanted = (one for one in covering if not one.has(name, held.fence))
@@ -110,8 +109,9 @@ class ScopeLimits:
         return max(full, key=lambda one: one.free_at(now), default=None)
 
     def _alter(self, held: Leased, now: int, way: Callable[[Limit], Limit]) -> None:
-        """Alter the limits of which an attempt has a lease. None is read if none stood at the
-        begin.
+        """Alter the limits of which an attempt has a lease.
+
+        If no limit stood at the begin, none is read.
         """
         if not Limits.of_orders(self._standing.last(now)).concerns(held.user_id, held.flow or None):
             return

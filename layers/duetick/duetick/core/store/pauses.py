@@ -39,8 +39,8 @@ class GroupPauses:
     def announce(self, now: int, until: int) -> Pauses:
         """Return the pauses under which a tick may advance rows up to an instant.
 
-        Each is told how far, before anything is claimed. One that cannot be told covers for this
-        tick what others have told it.
+        Each pause is written with that instant before anything is claimed. If the write fails, the
+        pause covers for this tick the times of earlier announcements.
         """
         found = self.current(now)
         late = [one for one in found.every if one.announce(until)]
@@ -94,13 +94,13 @@ class GroupPauses:
         return [self._end(one, now, by) for one in self._standing_of(scope, now)]
 
     def since(self, instant: int) -> Pauses:
-        """Return the pauses that stand, and those that ended after an instant."""
+        """Return the pauses that stand, and the pauses that ended after an instant."""
         return Pauses.of_orders(self._shelf.orders("pause", instant))
 
     def close_over(self, now: int) -> int:
-        """Let the pauses stand no more that are over and of no use. Return how many.
+        """End the orders of pauses that are over and of no use. Return their number.
 
-        While a row is due for a time before its end, a claim may have to leave it out.
+        While a row is due for a time before a pause's end, a claim may have to leave that time out.
         """
         closed = 0
         for one in self.current(now).every:
@@ -132,7 +132,7 @@ class GroupPauses:
         raise busy(wanted.scope)
 
     def _end(self, pause: GroupPause, now: int, by: str) -> GroupPause:
-        """End a pause. If a tick has advanced meanwhile, it ends after that."""
+        """End a pause. If a tick has advanced rows under it, the pause ends after their times."""
         for _ in range(TRIES):
             ended = pause.resume(now, by[:LONGEST_NAME])
             if pause.order is None or self._shelf.keep_order(pause.order.change(ended.dump())):

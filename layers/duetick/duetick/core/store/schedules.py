@@ -88,10 +88,11 @@ class Schedules:
         An unchanged schedule is left as it is. A change of timing first accounts for the due times.
         Raises VersionConflict unless the record is as `if_version` says (`domain.versions`), and
         QuotaReached if more than `at_most` of its user would be active or paused. The write itself
-        decides both: of several at once, one wins. With `repeatable`, the same write keeps the
-        creation until its end; if another creation has its name, it raises VersionConflict too.
-        If the schedule fires more often than the tick comes, the answer has a `warning` (see
-        `with_warning`), and the log a line.
+        decides both: of several at once, one wins.
+
+        With `repeatable`, the same write keeps the creation until its end. If another creation has
+        its name, that raises VersionConflict too. If the schedule fires more often than the tick
+        comes, the answer has a `warning` (see `with_warning`), and the log a line.
         """
         at = self._clock() if now is None else now
 
@@ -127,7 +128,7 @@ class Schedules:
     ) -> Record:
         """Return the record that `put` would store now, and store nothing. Raise what it raises.
 
-        The same change of the book is made, and given up before it is written.
+        The change of the book is made, and given up before the write.
         """
 
         def alter(book: Book) -> None:
@@ -167,7 +168,7 @@ class Schedules:
         return replace(record, warning=found) if found else record
 
     def creation(self, user_id: str, name: str, *, now: int) -> Made | None:
-        """Return the result of the creation of that name, whatever changed since, or None."""
+        """Return the first result of the creation of that name, or None."""
         return self._shelf.creation(user_id, name, now)
 
     def get(self, user_id: str, key: str) -> Record | None:
@@ -184,10 +185,10 @@ class Schedules:
         now: int | None = None,
         takes: Sift | None = None,
     ) -> Page:
-        """Return a page of one user's records, ordered by key: of those that `takes` accepts.
+        """Return a page of one user's records, ordered by key. It has those that `takes` accepts.
 
-        Without a `state`, the page shows those that are active or paused. If many others stand
-        between, it may hold few or none, and still have a next one.
+        Without a `state`, the page shows the schedules that are active or paused. If many others
+        stand between, the page may hold few or none, and still have a next one.
         """
         if state not in (None, *LISTED):
             raise InvalidSchedule("state", f"expected one of {', '.join(LISTED)}.", "not_one_of")

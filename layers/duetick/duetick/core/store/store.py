@@ -39,8 +39,10 @@ class Difference(NamedTuple):
 
 class Store:
     """One database. `open_store` makes it and never runs DDL. `clock` replaces the database's
-    clock. With `followers`, EventBridge rings for its rows: what it cannot say is refused, and each
-    change makes the bell pending that it moves.
+    clock.
+
+    With `followers`, EventBridge rings for its rows: a schedule whose times EventBridge cannot say
+    is refused, and each change makes the bell pending that it moves.
     """
 
     def __init__(
@@ -89,7 +91,7 @@ class Store:
     def migrate(self) -> int:
         """Create or update the schema. Two migrations are safe, one after the other or at once.
 
-        Return how many rows were taken over from an index that was there before.
+        Return the number of rows that were taken over from an earlier index.
         """
         done = self.shelf.migrate()
         if done.unmarked:
@@ -121,7 +123,7 @@ class Store:
         return sum(mended) + self.shelf.tidy(now)
 
     def mark_done(self, *, now: int) -> int:
-        """Mark the schedules that will never fire again and are not marked so. Return how many."""
+        """Mark the unmarked schedules that will never fire again as done. Return their number."""
         unmarked = [one for one in self.check(now=now) if one.problem == "done"]
         return sum(self.mend(one.user_id, one.key, now=now) for one in unmarked)
 
@@ -140,8 +142,9 @@ class Store:
     def pass_over(
         self, user_id: str, key: str, until: int, *, now: int, keeps_newest: bool = False
     ) -> bool:
-        """Record the due times of a row up to `until` as missed, because a restore lost what became
-        of them. With `keeps_newest` the newest stays due. Return False if nothing changes.
+        """Record the due times of a row up to `until` as missed: a restore lost their outcomes.
+
+        With `keeps_newest`, the newest stays due. Return False if nothing changes.
         """
 
         def alter(book: Book) -> bool:
@@ -152,7 +155,7 @@ class Store:
     def erase(self, user_id: str) -> int:
         """Delete all data of a user. Return the number of schedules.
 
-        The user's history goes as well: nothing of it is accounted for afterwards.
+        The user's history goes as well: its times are not accounted for afterwards.
         """
         return self.shelf.erase(user_id)
 

@@ -38,8 +38,10 @@ class BeginWithin:
     def __call__(
         self, held: Leased, now: int, pauses: Pauses, find_action: FindAction | None = None
     ) -> BeginAnswer:
-        """Begin an attempt once each limit that covers it has given a lease, which ends with that
-        of the attempt. Without a place, nothing is counted: the occurrence waits.
+        """Begin an attempt once each limit that covers it has given a lease.
+
+        The lease ends with that of the attempt. If a limit has no place, the occurrence waits, and
+        nothing is counted.
         """
         for _ in range(TRIES):
             found = self.foresee(held, now, pauses)
@@ -63,8 +65,9 @@ class BeginWithin:
         return answer or (self.hold_back(held, now, "", now), ())
 
     def _return(self, held: Leased, refused: Refused, now: int) -> None:
-        """Give back what a begin took that is refused now, unless a repeat of it runs: they share
-        one lease, and that has begun.
+        """Give back the leases that a begin took before it was refused.
+
+        If a repeat of the begin runs, the leases stay: both share them, and the attempt has begun.
         """
         if refused.state is not State.PROCESSING:
             never_ran = refused.verdict == "cancelled" or refused.reason is not None
@@ -82,8 +85,9 @@ class BeginWithin:
     def begin(
         self, held: Leased, now: int, pauses: Pauses, found: ForeseenBegin | None
     ) -> BeginAnswer | None:
-        """Begin what was foreseen; None if it runs another action by now. If nothing was
-        foreseen, refuse; None if nothing prevents the begin any more.
+        """Begin the attempt that was foreseen; return None if it runs another action by now.
+
+        If none was foreseen, return the refusal; None if nothing prevents the begin any more.
         """
 
         def alter(book: Book) -> BeginAnswer | None:
@@ -95,7 +99,7 @@ class BeginWithin:
         return self._shelf.change(held.user_id, held.key, now, alter, about=held)
 
     def hold_back(self, held: Leased, now: int, scope: str, free_at: int) -> Refused:
-        """Put an occurrence off that a limit keeps from its begin. Return why it does not begin."""
+        """Put off an occurrence that a limit keeps from its begin. Return the begin's refusal."""
         refused = self._shelf.change(
             held.user_id, held.key, now, lambda book: book.hold_back(held, now), about=held
         )

@@ -1,7 +1,7 @@
-"""The part of a tick in backfills: it brings the next occurrences of those that stand.
+"""The backfills in a tick, which brings the next occurrences of each that stands.
 
 The occurrences are recorded first, then the order moves on. If the tick dies in between, the next
-one finds them in the ledger; if two ticks do it at once, one of them does.
+one finds the occurrences in the ledger. If two ticks bring at once, one of them does it.
 """
 
 import logging
@@ -33,7 +33,7 @@ def bring(
 
 
 def advance(store: Store, order: StandingOrder, now: int) -> Sequence[Occurrence]:
-    """Bring the next occurrences of a backfill, and note how far it is."""
+    """Bring the next occurrences of a backfill, and note its progress."""
     before = Backfill.load(order)
     if not needs_step(before, now):
         return ()

@@ -1,8 +1,8 @@
 """The claims of one tick, in which users take turns.
 
-A tick takes a share of every user's occurrences first. After that it claims whenever fewer stand in
-line than it begins in a quarter of a second. It leaves out the users whose share stands in line,
-and never takes more than it can deliver in the time that remains.
+A tick takes a share of every user's occurrences first. After that it claims whenever the line would
+last for less than a quarter of a second. It leaves out the users whose share stands in line, and
+never takes more than it can deliver in the time that remains.
 """
 
 import time
@@ -34,8 +34,9 @@ FRUITLESS: Final = 0.25
 
 
 def fit_look_ahead(look_ahead: int, budget: float | None) -> int:
-    """Return how far a tick claims ahead, in milliseconds: not beyond its budget, if it waits for
-    what it claims.
+    """Return the milliseconds that a tick claims ahead.
+
+    A tick that waits for what it claims has a budget, and claims no further ahead than it lasts.
     """
     if budget is None:
         return look_ahead
@@ -46,8 +47,8 @@ class Claims:
     """The chunks of one tick, until nothing more is due: then it is `over`.
 
     `lost` counts occurrences that had no attempt or time left, `poisoned` rows that cannot be read.
-    With a `budget`, they go no further ahead than the tick will be there to deliver. Of several
-    ticks that share the rows each claims a `part`; the first also claims what waits.
+    With a `budget`, the claims go no further ahead than the tick lasts. If several ticks share the
+    rows, each claims a `part`; the first also claims the waiting occurrences.
     """
 
     def __init__(
@@ -114,11 +115,11 @@ class Claims:
     def next(
         self, deliverable: int, full: Callable[[int], Collection[str]]
     ) -> Iterator[list[Occurrence]]:
-        """Yield as many occurrences as can be delivered in the remaining time; none is the end.
+        """Yield as many occurrences as the remaining time can deliver; none is the end.
 
-        `full` returns the users with a whole share of a given size in line. What waits is claimed
-        only if it was due as the tick began: an occurrence that is released meanwhile is left for
-        the next tick, so an endpoint that is down is not called over and over.
+        `full` returns the users with a whole share of a given size in line. A waiting occurrence is
+        claimed only if it was due as the tick began. So an occurrence that this tick releases is
+        left for the next one, and an endpoint that is down is not called over and over.
         """
         limit = max(1, min(self._chunk, deliverable))
         share = max(self._least_share, limit // max(1, len(self._found_users)))
@@ -197,11 +198,11 @@ class Claims:
         )
 
     def _as_of(self) -> int:
-        """Return the time as of which this tick claims now."""
+        """Return the time up to which rows count as due now."""
         return self._now + (self._clock() - self._now) // STEP_MS * STEP_MS
 
     def _pauses(self) -> Pauses:
-        """Return the pauses that stand. Each knows how far this tick claims."""
+        """Return the pauses that stand, after this tick has announced to each how far it claims."""
         until = max(self._now + self._ahead, self._as_of())
         return self._store.pauses.announce(self._clock(), until)
 

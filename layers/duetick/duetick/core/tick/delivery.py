@@ -76,9 +76,10 @@ class Undelivered:
         self._tally.count_given_back(len(occurrences))
 
     def reject(self, occurrence: Occurrence) -> Delivered | None:
-        """Reject an occurrence whose name no path carries; None if a path carries it.
+        """Reject an occurrence whose name no path carries: no delivery of it could ever reach
+        dispatch.
 
-        No delivery of it could ever reach dispatch.
+        Return None if a path carries the name.
         """
         why = why_not_carried(occurrence.flow, occurrence.user_id, occurrence.key)
         if why is None:
@@ -125,7 +126,9 @@ class Deliveries:
         self._places = places
 
     def deliver(self, occurrence: Occurrence, timeout: float) -> EndpointState:
-        """Deliver an occurrence, and count the answer. Return how the endpoint seems to be."""
+        """Deliver an occurrence, and count the answer. Return the state that the endpoint seems to
+        have.
+        """
         lateness_ms = self._clock() - occurrence.due_at
         rejected = self._undelivered.reject(occurrence)
         delivery = rejected or self._call_transport(occurrence, timeout)
@@ -181,7 +184,7 @@ class Slots:
             self._is_busy = self._is_busy or is_busy
 
     def adapt(self, in_line: int) -> bool:
-        """Change the number, now that so many wait in line. Return True if it is another one."""
+        """Change the number for a line of that length. Return True if the number is another one."""
         with self._lock:
             before = self.now
             if self._is_busy:

@@ -1,4 +1,4 @@
-"""The frame of one tick: its time, its report, and the steps of every tick besides deliveries."""
+"""The frame of one tick: its time, its report, and every step but the deliveries."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -82,14 +82,16 @@ class Frame:
             self.claim_error, claims.over = error, True
 
     def count(self, claimed: Iterable[Occurrence]) -> None:
-        """Count what was claimed, and note whether it may end a schedule."""
+        """Count claimed occurrences, and note if one of them may end a schedule."""
         for one in claimed:
             self.report.claimed += 1
             if one.policies.after_completion == "delete":
                 self._may_end_a_schedule = True
 
     def bring_backfills(self, add: Callable[[Sequence[Occurrence]], object]) -> None:
-        """Take in what backfills bring, once nothing else is due: they delay nothing."""
+        """Take in the occurrences that backfills bring. Nothing else is due any more, so they delay
+        nothing.
+        """
         self.saw_backfills = True
         try:
             orders = self.store.standing.at(self.clock())

@@ -1,8 +1,8 @@
 """The helpers of a tick: other ticks, each for a part of a backlog.
 
-One tick at a time starts helpers: it has the lock `helpers` for as long as they may run, and others
-leave the backlog to them. If the time of a tick ends before its part is claimed, the next one of
-its chain goes on, a bounded number of times.
+One tick at a time starts helpers. It has the lock `helpers` for as long as they may run, and other
+ticks leave the backlog to them. If the time of a tick ends before its part is claimed, the next
+tick of its chain goes on, a bounded number of times.
 """
 
 import logging

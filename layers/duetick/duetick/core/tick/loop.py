@@ -1,4 +1,6 @@
-"""One pass of a tick: claim, then deliver. Claims go on meanwhile, all within the budget."""
+"""One pass of a tick: claim, then deliver. Claims go on during the deliveries, all within the
+budget.
+"""
 
 import heapq
 import time
@@ -74,12 +76,12 @@ def run_tick(
 
     `on_dispatch` sees every delivery with its status, 0 for a transport error. With `look_ahead`
     (milliseconds), occurrences that come due by then are claimed too, and each is delivered at its
-    own time. If `stopped` returns True, no delivery begins any more, and those that run are
+    own time. If `stopped` returns True, no delivery begins any more, and the running ones are
     finished. `tell` hears of each occurrence that this tick knows to be dead, poisoned, or later
     than `late_after` (milliseconds); it must return at once. If a claim raises, that error is
     raised after the deliveries. If the store is older than its `witness`, StoreRestored is raised
-    before the first claim. `take_in` takes the rows of the inbox in, before that. If bells ring for
-    the rows, a tick claims those that are due for `late` milliseconds.
+    before the first claim. `take_in` takes the rows of the inbox in before the first claim. If
+    bells ring for the rows, a tick claims those that are due for `late` milliseconds.
 
     A tick that finds nothing to do looks once, and reports.
     """
@@ -178,7 +180,8 @@ class Tick:
         return True
 
     def _claim_below(self, claims: Claims) -> int:
-        """Return the length of the line below which the tick claims; 0 if it must not claim now.
+        """Return the length of the line below which the tick claims; 0 if the tick must not claim
+        now.
 
         The line has to last for the deliveries that begin during one claim.
         """
@@ -221,7 +224,7 @@ class Tick:
             self._start_workers(start, len(due))
 
     def _start_workers(self, start: Start, most: int) -> None:
-        """Start a worker for each slot that has none, at most so many."""
+        """Start a worker for each slot that has none, at most `wanted`."""
         wanted = min(self._slots.now, self._workers + most)
         for _ in range(wanted - self._workers):
             start(partial(copy_context().run, self._work))
@@ -251,8 +254,8 @@ class Tick:
         """Release the occurrences that have no time left, and those that this very tick claimed
         twice.
 
-        An occurrence that came back waits for another one, or another host's clock is behind ours:
-        it would only come back once more.
+        Such an occurrence waits for another one, or another host's clock is behind ours: it would
+        only come back once more.
         """
         later = [occurrence for _, _, occurrence in self._later]
         self._release([*self._turns.rest(), *later, *self._came_back])
@@ -266,8 +269,9 @@ class Tick:
         return self._failures >= self._slots.now
 
     def _count_deliverable(self) -> int:
-        """Return how many more occurrences can be delivered before their leases end, at the pace so
-        far: a round of the slots at least, if there is the time.
+        """Return the number of further occurrences that can be delivered before their leases end.
+
+        The pace so far decides. If there is the time, it is a round of the slots at least.
         """
         if not self._frame.tally.done:
             return FIRST_CHUNK

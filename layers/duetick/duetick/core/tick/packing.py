@@ -80,12 +80,12 @@ def run_pack_tick(
     take_in: Callable[[], object] | None = None,
     helpers: Helpers | None = None,
 ) -> TickReport:
-    """Claim until nothing is due by `look_ahead`, or the time is nearly spent; send what is claimed
-    in packs.
+    """Claim until nothing is due by `look_ahead` or the time is nearly spent. Send the claimed in
+    packs.
 
-    The parameters are those of `run_tick`. The `transport` delivers the rows that limits
-    cover. `on_dispatch` sees these and rejected ones; of packs, dispatch tells. The `helpers`
-    are other ticks for parts of a backlog.
+    The parameters are those of `run_tick`. The `transport` delivers the rows that limits cover.
+    `on_dispatch` sees these and rejected ones; of packs, dispatch tells. The `helpers` are other
+    ticks for parts of a backlog.
     """
     first = look_first(store, now, look_ahead, witness, take_in)
     at = first.now
@@ -173,7 +173,7 @@ class Packing:
             self._share(claims)
 
     def _share(self, claims: Claims) -> None:
-        """Let others help with a backlog, as long as nothing bounds what may be handed on."""
+        """Start helpers for a backlog, as long as no bound holds for the handing on."""
         if self._handed is None or self._handed.bound is None:
             frame = self._frame
             part = self._helpers.share(frame.seconds_spent(), self._until, frame.clock())
@@ -196,7 +196,9 @@ class Packing:
         return has_time and self._frame.may_begin() and not is_over
 
     def _begin_round(self, handed: Handed) -> None:
-        """Send what is claimed, wait until dispatch had the time for it, and look how it went."""
+        """Send the claimed occurrences, wait for dispatch to take them, and read how the round
+        went.
+        """
         self._send([*self._packer.take(self._frame.clock())])
         keep_handed(self._frame.store, (self._handed or handed)._replace(left=1))
         self._sleep(ROUND_MS / 1_000)
@@ -204,14 +206,14 @@ class Packing:
         self._claimed = 0
 
     def _room(self) -> int:
-        """Return how many more this round may claim."""
+        """Return the number of occurrences that this round may still claim."""
         bound = self._handed.bound if self._handed else None
         return CHUNK if bound is None else min(CHUNK, bound - self._claimed)
 
     def _add(self, claimed: Sequence[Occurrence]) -> None:
-        """Pack what was claimed, and send what is full or due soon.
+        """Pack claimed occurrences. Send each message that is full or due soon.
 
-        The notes are read once something was claimed: an idle tick reads none.
+        An idle tick reads no notes: they are read after the first claim that has occurrences.
         """
         if claimed and self._handed is None:
             self._handed = begin_handing(self._frame.store, self._frame.clock())
@@ -268,7 +270,7 @@ class Packing:
             self._sleep(wait / 1_000)
 
     def _send(self, messages: Sequence[OutgoingMessage]) -> None:
-        """Send messages; what the queue does not take is given back."""
+        """Send messages. Give back the occurrences that the queue does not take."""
         left = list(messages)
         for _ in range(TRIES):
             if left:
@@ -278,7 +280,7 @@ class Packing:
             self._undelivered.give_back_all(message.occurrences, self._frame.remaining())
 
     def _send_once(self, messages: Sequence[OutgoingMessage]) -> list[OutgoingMessage]:
-        """Send messages; return those that the queue may not have."""
+        """Send messages. Return those that the queue may not have."""
         left: list[OutgoingMessage] = []
         now = self._frame.clock()
         for message, sending in zip(messages, self._try(messages, now), strict=True):
@@ -294,7 +296,7 @@ class Packing:
             self._handed = self._handed.hand_on(len(message.occurrences), message.due_at)
 
     def _try(self, messages: Sequence[OutgoingMessage], now: int) -> Sequence[Sending]:
-        """Send messages. A transport may raise anything: then nobody knows."""
+        """Send messages. If the transport raises, every message is in doubt."""
         try:
             return self._queue.send(messages, now)
         except Exception:
@@ -302,7 +304,9 @@ class Packing:
             return ["in_doubt" for _ in messages]
 
     def _give_back_rest(self) -> None:
-        """Release what has no time left, and what has to wait for another one of its schedule."""
+        """Release the occurrences that have no time left, or that have to wait for another of their
+        schedule.
+        """
         rest = [one for message in self._packer.take(0) for one in message.occurrences]
         waiting = [*rest, *self._packer.behind, *self._came_back]
         self._undelivered.give_back_all(waiting, self._frame.remaining())

@@ -16,9 +16,10 @@ BEGINS_WITHIN_MS: Final = 10_000
 
 
 class Places:
-    """The limits as one tick reads them: with what it has leased, and dispatch has not answered.
+    """The limits as one tick reads them, with the occurrences that it has leased and dispatch has
+    not answered.
 
-    Its limits are those of the one read of all orders. They are read anew when an answer has freed
+    The limits are those of the one read of all orders. They are read anew when an answer has freed
     a place, because dispatch gives a lease back before it answers.
     """
 
@@ -70,7 +71,7 @@ class Places:
 
 
 class NoPlaces(Places):
-    """The places of a tick that hands on nothing under a limit: packs tell nobody how they end."""
+    """The places of a tick that hands on nothing under a limit: no answer tells it a pack's end."""
 
     def limits(self, now: int) -> Limits:
         """See `Places`. No limit has a place."""

@@ -25,13 +25,13 @@ logger = logging.getLogger("duetick.tick")
 class TickReport:
     """The result of a tick. `claimed` is delivered + failed + behind + left + handed_on.
 
-    `handed_on` counts occurrences that a queue has, in so many `packs`.
-    `skipped` counts delivered occurrences that did not run. `failed` counts answers without
-    success; `rejected` counts those of them whose name no path carries, which are dead now.
-    `behind` counts occurrences that wait for another one of their schedule, as its overlap policy
-    says. `left` counts occurrences for which no time was left: they were released, or their leases
-    end. `lost` counts occurrences that ran out of attempts or time. `lateness_ms` is the longest
-    time between due time and delivery, except of those behind.
+    `handed_on` counts occurrences that a queue has, in so many `packs`. `skipped` counts delivered
+    occurrences that did not run. `failed` counts answers without success. `rejected` counts the
+    occurrences among them whose name no path carries: they are dead now. `behind` counts
+    occurrences that wait for another one of their schedule, as its overlap policy says. `left`
+    counts occurrences for which no time was left: they were released, or their leases end. `lost`
+    counts occurrences that ran out of attempts or time. `lateness_ms` is the longest time between
+    due time and delivery, except of those behind.
     """
 
     claimed: int = 0
@@ -117,7 +117,7 @@ class Tally:
 
 
 def _log_failure(occurrence: Occurrence, delivery: Delivered) -> None:
-    """Log a failed delivery. Of an answer, only the code: a gateway's words may repeat what was
+    """Log a failed delivery. Log only the code of an answer: a gateway's words may repeat what was
     signed.
 
     An error's words lose their secrets before they are cut, so that no half of one stays.

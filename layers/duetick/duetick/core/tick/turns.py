@@ -30,10 +30,11 @@ class _User:
 
 
 class Turns:
-    """Occurrences that are to be delivered. Those of one schedule go one after another, in order.
+    """The occurrences that are to be delivered, in turns. Those of one schedule go one after
+    another, in order.
 
-    Users stand in a line: the first gives one occurrence and goes to the end. A user who has half
-    of the slots leaves the line until one of them is done, unless nobody else waits. Every
+    Users stand in a line. The first user gives one occurrence and goes to the end. A user who has
+    half of the slots leaves the line until one of them is done, unless nobody else waits. Every
     operation costs O(log n) of one user's occurrences, however many the others have.
     """
 
@@ -54,7 +55,7 @@ class Turns:
         self.add(occurrences)
 
     def resize(self, slots: int) -> None:
-        """Let there be so many slots from now on. Calls in flight stay so."""
+        """Set the number of slots from now on. Calls in flight stay."""
         with self._changed:
             self._slots = slots
             self._wake_another()
@@ -120,7 +121,7 @@ class Turns:
             self._came_true.notify()
 
     def full(self, share: int, beside: Mapping[str, int]) -> set[str]:
-        """Return the users who have a share in line, together with what `beside` counts."""
+        """Return the users who have a share in line, with the occurrences that `beside` counts."""
         with self._changed:
             counts = Counter({name: user.in_line for name, user in self._users.items()})
         counts.update(beside)

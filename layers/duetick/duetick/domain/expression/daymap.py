@@ -66,7 +66,7 @@ def _times(text: str) -> DayTimes:
 
 
 def day_named(day: str) -> str:
-    """Return a day by its short or long name; as it is given if it is no day's."""
+    """Return the short name of a day, in lower case. A name that is no day's is not cut."""
     name = day.lower()
     return name[:3] if name in LONG_DAYS else name
 

@@ -52,8 +52,9 @@ def _of_stretches(plan: Recurring, zone: Zone, options: Options, first: int, unt
 
 
 def _of_changes(plan: Recurring, zone: Zone, options: Options, first: int, until: int) -> list[int]:
-    """Return the gaps around each change of the clock: of the last fire before it, and the two that
-    follow.
+    """Return the gaps around each change of the clock.
+
+    They lie between the last fire before the change and the two fires that follow.
     """
     found: list[int] = []
     begin, end = bisect_left(zone.starts, first), bisect_right(zone.starts, until)
@@ -68,7 +69,7 @@ def _of_changes(plan: Recurring, zone: Zone, options: Options, first: int, until
 
 
 def lowest(almanac: Almanac) -> int:
-    """Return a gap in minutes that no two named minutes go below."""
+    """Return a lower bound of the gaps between named minutes."""
     rows = almanac.week
     least = min(map(within_day, set(rows)))
     named = [place for place, row in enumerate([*rows, *rows]) if 1 in row]

@@ -43,7 +43,7 @@ class _Reading:
         self.flaws: Final[list[Flaw]] = []
 
     def read(self, mapping: Mapping[str, object]) -> None:
-        """Read a day map: of targets if any value is one's."""
+        """Read a day map. If any value is a target's map, the day map is one of targets."""
         targets = {name: days for name, days in mapping.items() if _is_target(name, days)}
         if not targets:
             self._read_days((), mapping, self.maps.setdefault("", {}))

@@ -174,7 +174,7 @@ def _join(plain: str, special: tuple[str, ...]) -> str:
 def as_aws(text: str) -> str:
     """Return an expression as EventBridge writes it. Raises CannotSay if it cannot say it.
 
-    Only what it names is compared: what becomes of it when clocks change is another question.
+    Only the named times are compared, and not their instants when clocks change.
     """
     canonical = parse(text)
     parts = None if canonical.startswith("cron(") else parts_of(canonical)

@@ -1,4 +1,4 @@
-"""The rules of zones by their content: a definition names those under which its times were told.
+"""The rules of zones by their content: a definition names the rules that its times follow.
 
 The package has one tzdata. The rules of another one come from a store, which keeps each content
 once.

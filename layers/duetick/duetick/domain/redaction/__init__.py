@@ -130,7 +130,9 @@ class _Preview:
         return self._text(value) if isinstance(value, str) else value
 
     def _text(self, text: str) -> str:
-        """Return a text without what it says to be secret, and without the value's own secrets."""
+        """Return a text without the values of its secret names, and without the value's own
+        secrets.
+        """
         return withhold(text, self._extra, self._known)
 
 

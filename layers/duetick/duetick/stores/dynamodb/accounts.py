@@ -1,7 +1,7 @@
 """The accounts of schedules on DynamoDB, as verify reads them.
 
-A schedule's account costs the read of its item, of its definitions and of its history in the span,
-each at half price: what they show may be a moment old. `account` reads all of it as it is.
+A schedule's account costs the read of its item, of its definitions and of its history in the span.
+Each read is at half price, and may be a moment old. `account` reads all of it as it is.
 """
 
 from collections.abc import Iterator, Sequence
@@ -43,9 +43,11 @@ class Accounts:
         self._table = books.table
 
     def walk(self, since: int, until: int, place: str) -> Iterator[Account]:
-        """Yield the accounts after a place: of what was gone by `until`, of what is there, then of
-        what has gone since. So what is deleted or made again during the walk is behind its place,
-        or still ahead. It may be seen twice.
+        """Yield the accounts after a place: schedules gone by `until`, those that exist, those gone
+        since.
+
+        So a schedule that is deleted or made again during the walk is behind its place, or still
+        ahead. The walk may see it twice.
         """
         first, after = read_walk(place) if place else (FIRST_PART, None)
         for part in range(first, FIRST_PART if first < FIRST_PART else LAST_PART):
@@ -80,7 +82,7 @@ class Accounts:
     def _list_gone(
         self, directory: str, since: int, until: int, after: WalkPlace | None
     ) -> Iterator[tuple[ScheduleName, int]]:
-        """Yield the names of what was deleted in (since, until], with the times."""
+        """Yield the names of the schedules that were deleted in (since, until], with the times."""
         if until <= since:
             return iter(())
         start = None
@@ -116,7 +118,9 @@ class Accounts:
     def _entries(
         self, item: BookItem, since: int, until: int, *, consistent: bool
     ) -> Iterator[LedgerEntry]:
-        """Yield the entries in order. The item has those under way; a range may reach in."""
+        """Yield the entries in order. The item has those under way; a range may reach into the
+        span.
+        """
         here = _own(entry.occurrence for entry in item.open.values())
         near = {one.nominal_at: one for one in here if one.nominal_at <= until}
         past = self._history(item.name, 0, since, forward=False, consistent=consistent)

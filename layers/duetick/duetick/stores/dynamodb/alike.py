@@ -1,7 +1,7 @@
 """The parts of a forecast on DynamoDB: items of the directory, then what is under way beside them.
 
 An item has a schedule's row, and all of its occurrences that wait. The journal and the index `due`
-name what no directory has: jobs, and what waits of a row that is gone.
+name the items that no directory has: jobs, and rows that are gone and have waiting occurrences.
 """
 
 from collections.abc import Iterable, Iterator
@@ -39,7 +39,7 @@ KEYS_OF_A_UNIT: Final = 70
 
 
 def walk_units(books: int) -> int:
-    """Return the read units of a walk over so many books: each is listed, and read."""
+    """Return the read units of a walk over a number of books: each is listed, and read."""
     return -(-books // ITEMS_OF_A_UNIT) + -(-books // KEYS_OF_A_UNIT)
 
 
@@ -55,7 +55,7 @@ class PartRead:
         self._unreadable = 0
 
     def take(self, item: BookItem) -> None:
-        """Take the row of an item, and what waits of it."""
+        """Take the row of an item, and its waiting occurrences."""
         book, record = item.book, item.book.record
         action = record.action if record else ""
         row = book.row or (book.unreadable.row if book.unreadable else None)
@@ -67,7 +67,7 @@ class PartRead:
         self.take_waiting(item)
 
     def take_waiting(self, item: BookItem) -> None:
-        """Take what waits of an item."""
+        """Take the waiting occurrences of an item."""
         self._waiting += filter(None, (self._waits(one, item) for one in item.under_way))
 
     def _waits(self, one: Occurrence, item: BookItem) -> Waits | None:
@@ -82,7 +82,7 @@ class PartRead:
 
 
 def read_user(items: Iterable[BookItem], part: PartRead) -> AlikePage:
-    """Return everything of a user, whose partition has every item."""
+    """Return the whole answer for a user: one partition has every item."""
     for item in items:
         part.take(item)
     return part.page()
@@ -104,7 +104,7 @@ def read_directory(every: Iterator[tuple[int, BookItem]], part: PartRead) -> Ali
 
 
 def read_beside(names: Iterator[ScheduleName], books: Books, part: PartRead) -> AlikePage:
-    """Return what waits of jobs, and of rows that are gone."""
+    """Return the waiting occurrences of jobs, and of rows that are gone."""
     rest = islice(names, MOST_UNDER_WAY)
     read = 0
     while chunk := [*islice(rest, AT_ONCE)]:

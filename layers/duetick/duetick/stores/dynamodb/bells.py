@@ -22,7 +22,7 @@ _ALWAYS: Final = "attribute_exists(#p) OR attribute_not_exists(#p)"
 
 
 def bell_key(user_id: str, key: str) -> Key:
-    """Return the key of a pending bell's item. The digests have one length, whatever the names."""
+    """Return the key of a pending bell's item. All digests have one length."""
     return BELLS, f"{_digest(user_id)}#{_digest(key)}"
 
 

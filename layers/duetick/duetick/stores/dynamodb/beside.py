@@ -45,7 +45,7 @@ def job_count_key(user_id: str) -> Key:
 def rate_of_minute(user_id: str, counted: Counted, minute: int) -> Key:
     """Return the key of the item that counts a user's runs or writes of a minute.
 
-    Its partition is that of the count of schedules.
+    The item is in the partition of the count of schedules.
     """
     return count_key(user_id)[0], f"{counted}#{minute}"
 
@@ -56,7 +56,7 @@ def creations_partition(user_id: str) -> str:
 
 
 def operations_partition(user_id: str | None) -> str:
-    """Return the partition of the operations about a user, or about nobody."""
+    """Return the partition of the operations about a user, or about no user."""
     return "A" if user_id is None else f"A#{user_id}"
 
 
@@ -94,7 +94,7 @@ def holder_of(item: Mapping[str, Any]) -> Identity:
 
 
 def read_made(item: Item | None, now: int) -> Made | None:
-    """Read what a creation made; None after its end, although `ttl` may drop it days later."""
+    """Read the result of a creation; None after its end, although `ttl` may drop it days later."""
     if item is None or int(item["u"]["N"]) <= now:
         return None
     return Made.read(item["d"]["S"], int(item["at"]["N"]), maybe_number(item, "nf"))
@@ -183,7 +183,7 @@ class Beside:
         self.writes.append({"Update": update})
 
     def _keep_creation(self, record: Record, creation: Repeatable, first: int | None) -> None:
-        """Keep what the creation made. The write fails if another creation has its name."""
+        """Keep the result of the creation. The write fails if another creation has its name."""
         item = key_attributes((creations_partition(record.user_id), creation.name)) | {
             "d": text(creation.note(record)),
             "at": number(record.created_at),

@@ -3,8 +3,8 @@
 An everyday change is one conditional write of the schedule's item. If other items must change with
 it, all go into one small transaction: a dated definition, an outside id, a count, an input with an
 item of its own, a caller's key. So does the claim after which a schedule is done. A change of the
-record always is a transaction. If its answer is lost, the request can be repeated, and the first
-one is not taken for another process's write.
+record is always a transaction: if its answer is lost, a repeat is not refused because of the first
+request's write.
 """
 
 import json
@@ -204,7 +204,7 @@ class Books:
     def load_many(
         self, names: Iterable[ScheduleName], *, consistent: bool = True
     ) -> dict[ScheduleName, BookItem]:
-        """Load books. The result has those that exist."""
+        """Load the books that exist."""
         keys = [item_key(*name) for name in dict.fromkeys(names)]
         items = self.table.get_many(keys, consistent=consistent)
         return {name_of(item): self.read(item) for item in items.values()}
@@ -237,7 +237,7 @@ class Books:
             self.layout.announce_jobs()
 
     def due_in(self, status: str, until: int, page: int) -> Iterator[tuple[int, ScheduleName]]:
-        """Yield what is due in a partition of the index `due`, the oldest first."""
+        """Yield the keys that are due in a partition of the index `due`, the oldest first."""
         found = self.table.query(
             "st = :st AND run <= :until",
             {":st": text(status), ":until": number(until)},
@@ -362,7 +362,7 @@ class Books:
             raise Conflict("a condition beside the item did not hold") from refused
 
     def prepare(self, found: BookItem, now: int) -> Item:
-        """Return the item of a book as it is written next: what it names is there by then."""
+        """Return the next item of a book, once everything that the item names is there."""
         self._announce(found)
         self._keep_zones(found.book)
         if is_job(found.book.key) and not (found.record and found.record.done_at):

@@ -1,4 +1,4 @@
-"""DynamoDB by botocore: its way to find where and as whom, and its way to send through a proxy."""
+"""DynamoDB by botocore: the way to find its place and credentials, and to send through a proxy."""
 
 from functools import cache
 from typing import Any
@@ -69,9 +69,7 @@ def open_client(region: str | None, endpoint: str | None) -> BotocoreService:
 
 
 def ask_place(region: str | None, endpoint: str | None) -> ServicePlace:
-    """Return where DynamoDB is and as whom it is called, as botocore finds it. Credentials are
-    renewed as it renews them.
-    """
+    """Return the place of DynamoDB and the credentials that botocore finds. It renews them."""
     session = _session(endpoint)
     client = _client(session, region, endpoint)
     held = session.get_credentials()

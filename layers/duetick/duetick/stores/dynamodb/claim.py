@@ -18,7 +18,9 @@ TRIES: Final = 5
 
 @dataclass(slots=True)
 class RowPlan:
-    """The item of one row, altered but not yet written. `seen` is the time for which it was due."""
+    """The item of one row, altered but not yet written. `seen` is the time for which the row was
+    due.
+    """
 
     item: BookItem
     seen: int
@@ -37,7 +39,7 @@ class ItemsClaim:
         self.written = 0
 
     def within(self, share: int, due: Sequence[BookItem]) -> list[BookItem]:
-        """Return the items of each user's share, and those that only advance."""
+        """Return the items of each user's share, and the items that only advance."""
         free = [one for one in due if self._only_advances(one)]
         others = [one for one in due if one not in free]
         picked = pick_shares([one.book.user_id for one in others], share)

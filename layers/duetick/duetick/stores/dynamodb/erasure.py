@@ -30,7 +30,7 @@ from duetick.stores.dynamodb.table import Item, Key, Table, key_of
 
 
 def erase(books: Books, user_id: str) -> int:
-    """Erase a user; return how many schedules there were."""
+    """Erase a user. Return the number of the user's schedules."""
     from duetick.stores.dynamodb.bells import PendingBells  # for an erasure: no start pays for it
 
     table = books.table

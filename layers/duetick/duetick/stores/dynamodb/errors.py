@@ -139,7 +139,7 @@ def _reasons(error: BaseException | None) -> list[str]:
 
 
 def _unfit(reasons: Iterable[str]) -> set[str]:
-    """Return the reasons for which a write fails, however often it is tried."""
+    """Return the reasons for which a write fails again at each try."""
     return {*reasons} - _TRANSIENT - _THROTTLED
 
 

@@ -32,8 +32,8 @@ MOST_NAMED: Final = 2_000
 
 
 class History:
-    """The pages of one table. Items are read before the history, so that no occurrence that moves
-    from one to the other meanwhile is missed.
+    """The pages of one table. Items are read before the history: so no occurrence is missed that
+    moves from its item to the history in between.
     """
 
     def __init__(self, books: Books, journal: Journal) -> None:
@@ -188,12 +188,13 @@ class History:
         return found
 
     def _chunks_under_way(self) -> Iterator[list[Occurrence]]:
-        """Yield what is under way, some schedules at a time: a note of the journal covers each.
+        """Yield the occurrences under way, some schedules at a time: a note of the journal covers
+        each.
 
-        A note says when to read a schedule, not why: a line covers leased and waiting occurrences
-        alike. To distinguish them, each begin would have to write a new note, or each item an
-        attribute of an index. Every fire would pay for that, so an operator's query reads more
-        instead.
+        A note has the time at which to read a schedule, and no reason: a line covers leased and
+        waiting occurrences alike. To tell them apart, each begin would have to write a new note, or
+        each item an attribute of an index. Every fire would pay for that, so an operator's query
+        reads more instead.
         """
         names = self.names_under_way()
         while chunk := list(islice(names, AT_ONCE)):

@@ -131,7 +131,7 @@ class BookItem:
         return [one for one in self.under_way if one != waiting]
 
     def wake(self) -> int | None:
-        """Return the earliest time at which a lease ends or an occurrence is due, for a note."""
+        """Return the earliest time at which a noted lease ends or a noted occurrence is due."""
         return min((wake_of(one) for one in self.noted), default=None)
 
     def find_finished(self, now: int) -> list[Entry]:
@@ -164,8 +164,9 @@ class BookItem:
 
     @property
     def revived(self) -> list[Occurrence]:
-        """The occurrences that had ended, and are under way again. The history keeps them as they
-        were until they end: what the item has counts.
+        """The occurrences that had ended, and are under way again.
+
+        The history keeps their old entries until they end again: the item's entries count.
         """
         pairs = ((self.entry(slot_of(one)), one) for one in self.book.moved.values())
         ended = (one for entry, one in pairs if entry and has_ended(entry.occurrence))
@@ -207,7 +208,7 @@ def input_key(user_id: str, key: str) -> Key:
 
 
 def body_key(identity: Identity) -> Key:
-    """Return the key of what the caller of an occurrence sent."""
+    """Return the key of the body that the caller of an occurrence sent."""
     user_id, key, nominal_at, origin = identity
     return input_key(user_id, key)[0], f"B#{slot(nominal_at, origin)}"
 
@@ -245,7 +246,7 @@ def statuses(shards: int) -> list[str]:
 def write(found: BookItem, shards: int, kept_until: int, now: int) -> Item:
     """Return the whole item, one revision later.
 
-    `now` and `kept_until`, the end of what ends now, only date the expiry of a lone mark.
+    `now`, and `kept_until` for an occurrence that ends now, only date the expiry of a lone mark.
     """
     book = found.book
     partition, sort = item_key(book.user_id, book.key)
@@ -287,7 +288,7 @@ def _write_job(item: Item, found: BookItem, shards: int, directory: int, now: in
 
 
 def job_directory(number_of: int) -> str:
-    """Return the partition of the jobs of a directory: whoever lists schedules does not read it."""
+    """Return the partition of the jobs of a directory: a list of schedules does not read it."""
     return f"job#{number_of}"
 
 

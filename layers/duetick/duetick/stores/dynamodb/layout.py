@@ -39,8 +39,9 @@ class Layout:
         self._passed = (time.time(), item, self._table.date)
 
     def jobs(self) -> Sequence[int]:
-        """Return every number in use if there may be jobs, else none. A read of the journal has
-        just passed the schema's item by.
+        """Return every number in use if there may be jobs, else none.
+
+        The schema's item that a read of the journal has just passed on says so.
         """
         item = self._passed[1] if self._passed else self._table.get(SCHEMA_KEY)
         return _counts(item) if item and "jobs" in item else ()
@@ -78,7 +79,7 @@ class Layout:
             self._looked_at = at
 
     def leaving(self, now: int) -> Mapping[int, int]:
-        """Return the other numbers whose date is old enough, each with its date."""
+        """Return the other numbers whose dates are old enough, with their dates."""
         item = self._table.get(SCHEMA_KEY)
         dates = {count: _left_at(item, count) for count in _counts(item) if count != self.shards}
         return {c: at for c, at in dates.items() if at and now - at >= FORGET_AFTER_MS}

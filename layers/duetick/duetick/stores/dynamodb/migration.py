@@ -67,7 +67,7 @@ def _make(table: Table) -> None:
 
 
 def _ask_unless(table: Table, operation: str, request: Body, passed_over: Sequence[str]) -> None:
-    """Send a request. Pass over refusals by whose codes another migration does the same."""
+    """Send a request. Pass over the refusals that say that another migration does the same."""
     with errors(table.name):
         try:
             table.service.call(operation, {"TableName": table.name, **request})

@@ -238,10 +238,12 @@ def write_history(entry: Entry, retention: Retention) -> Item:
 
 
 def _expires_at(o: Occurrence, retention: Retention) -> int:
-    """Return the expiry in seconds: as the retention says, but not before twenty more fires of the
-    schedule. An occurrence of another origin waits for them `KEPT_GONE_MS` at most: there may be
-    any number of these. So long stays a poisoned one, whose cron nobody can read. A failure hook
-    and a job wait for none.
+    """Return the expiry in seconds: the retention's, but not before twenty more fires of the
+    schedule.
+
+    An occurrence of another origin waits for these fires `KEPT_GONE_MS` at most: there may be any
+    number of such occurrences. A poisoned one, whose cron nobody can read, stays so long too. A
+    failure hook and a job wait for none.
     """
     ends = retention.expires_at(o)
     if is_failure_hook(o.origin) or is_job(o.origin):

@@ -1,9 +1,9 @@
 """The place of DynamoDB, and the credentials of calls to it.
 
-In a Lambda function, AWS's own variables say all of it, and botocore is not imported. It is asked
-where they do not: for a profile, a configuration file, a role of a container or a machine. It also
-sends the requests if these have to go through a proxy, or if the environment names authorities of
-its own for TLS.
+In a Lambda function, AWS's own variables name both, and botocore is not imported. Elsewhere
+botocore finds them: by a profile, a configuration file, a role of a container or a machine.
+Botocore also sends the requests if they have to go through a proxy, or if the environment names its
+own authorities for TLS.
 """
 
 import os
@@ -49,7 +49,7 @@ _HOSTS_OF_THIS_MACHINE: Final = ("localhost", "127.0.0.1", "::1")
 
 @dataclass(frozen=True, slots=True)
 class ServicePlace:
-    """The address of DynamoDB in a region, and the credentials of whoever calls it."""
+    """The address of DynamoDB in a region, and the credentials of its caller."""
 
     url: str
     region: str

@@ -1,7 +1,7 @@
 """The everyday begin and settle as one conditional update each, without a read before.
 
-The condition allows the begin of an occurrence if nothing forbids it, and the settle of an attempt
-if it is unchanged since its begin. If the condition fails, the general way reads the book.
+The condition of a begin holds if nothing forbids the begin. The condition of a settle holds if the
+attempt is unchanged since its begin. If a condition fails, the general way reads the book.
 """
 
 from typing import Final

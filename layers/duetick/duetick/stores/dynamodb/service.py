@@ -109,7 +109,7 @@ class Sender(Protocol):
 
 
 class SignedPosts:
-    """`Sender` at a URL of the service, for whoever has the credentials."""
+    """`Sender` at a URL of the service, with the credentials of a caller."""
 
     def __init__(self, url: str, region: str, credentials: CredentialsSource) -> None:
         parts = urlsplit(url)
@@ -135,7 +135,7 @@ class SignedPosts:
 
 
 class JsonService:
-    """`Service` over a sender. It tries again what was throttled, or not answered."""
+    """`Service` over a sender. It repeats a request that was throttled or not answered."""
 
     def __init__(self, sender: Sender, clock: Callable[[], int] = host_clock) -> None:
         self.sender = sender

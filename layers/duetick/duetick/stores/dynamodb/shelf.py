@@ -166,7 +166,7 @@ class DynamoShelf:
         return Records(found)
 
     def _items_of_schedules(self, user_id: str, after: str, page: int) -> Iterator[Item]:
-        """Yield the items of a user's schedules after a key: those before the jobs, and behind."""
+        """Yield the items of a user's schedules after a key. The keys of jobs lie between them."""
         if after < JOB_ORIGIN:
             yield from self._items_between(user_id, after, JOB_ORIGIN, page)
         yield from self._items_between(user_id, max(after, JOBS_END), None, page)
@@ -231,8 +231,9 @@ class DynamoShelf:
     def _every_item(
         self, *, consistent: bool, place: str = "", of: Callable[[int], str] = str
     ) -> Iterator[tuple[int, BookItem]]:
-        """Yield each item with the part of the directory that has it, in the order of names. With
-        `job_directory`, they are those of jobs.
+        """Yield each item of the schedules with its part of the directory, in the order of names.
+
+        With `job_directory`, yield the items of jobs.
         """
         first, after = read_walk(place)
         for directory in range(first, DIRECTORIES):
@@ -300,8 +301,9 @@ class DynamoShelf:
     def _due(
         self, layout: Sequence[int], until: int, page: int, part: Part | None = None
     ) -> Iterator[ScheduleName]:
-        """Return the names of due rows, oldest first over all shards, or over those of a part. If
-        there are fewer shards than parts, the names of the rows say of which part they are.
+        """Return the names of due rows, oldest first over all shards, or over the shards of a part.
+
+        If there are fewer shards than parts, the name of a row decides its part.
         """
         partitions = [status for shards in layout for status in statuses(shards)]
         by_name = part is not None and len(partitions) < part.of
@@ -328,7 +330,7 @@ class DynamoShelf:
         return list(islice(found, limit))
 
     def _unreadable(self, items: Iterator[Item], limit: int) -> Iterator[Unreadable]:
-        """Read those of an instant together, so that their order is that of their names."""
+        """Read the rows of one instant together, so that they come in the order of their names."""
         instants = groupby(items, key=lambda item: item["aat"]["N"])
         names: list[ScheduleName] = []
         for _, together in instants:
@@ -381,7 +383,9 @@ class DynamoShelf:
     # Occurrences.
 
     def next_due(self) -> int | None:
-        """See `ports.Shelf`. The journal has what is leased or waits, but for the jobs."""
+        """See `ports.Shelf`. The journal has the occurrences that are leased or wait, but no
+        jobs.
+        """
         return self._waiting.next_due()
 
     def lease(self, now: int, limit: int, ahead: int, fair: Fair) -> Sequence[Occurrence]:
@@ -468,7 +472,9 @@ class DynamoShelf:
         return entry.occurrence if entry else None
 
     def find_by_id(self, name: str) -> Occurrence | None:
-        """See `ports.Shelf`. No index has the ids: those that need attention are looked through."""
+        """See `ports.Shelf`. No index has the ids: the occurrences that need attention are looked
+        through.
+        """
         return self._history.find_by_id(name)
 
     def events(self, identities: Sequence[Identity]) -> Sequence[Sequence[Event]]:
@@ -623,7 +629,7 @@ class DynamoShelf:
         self._table.put(key_attributes(note_key(name)) | {"body": text(body)})
 
     def take_in(self, limit: int, take: TakeIn) -> int:
-        """See `ports.Shelf`. Nobody else writes to the table: an action enqueues, or the API."""
+        """See `ports.Shelf`. Nobody else writes to the table: an action or the API enqueues."""
         del limit, take
         return 0
 

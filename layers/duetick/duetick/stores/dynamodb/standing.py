@@ -69,7 +69,9 @@ class StandingOrders:
         return True
 
     def _writes(self, order: StandingOrder) -> "Iterator[TransactWriteItemTypeDef]":
-        """Yield a put of the order, and what keeps it from standing and having ended at once."""
+        """Yield a put of the order, and the write that keeps it from standing and having ended at
+        once.
+        """
         name, item = self._table.name, order_item(order)
         before = {":rev": number(order.rev - 1)}
         if order.rev > 1 and order.ended_at is None:

@@ -68,8 +68,9 @@ class Waiting:
         return islice((name for name in found if name[0] not in fair.leave_out), limit)
 
     def _cover_jobs(self, items: Iterable[BookItem], now: int, ahead: int, fair: Fair) -> None:
-        """Write the notes of jobs that leave the index next: a note precedes its lease. What is
-        held is at hand at once.
+        """Write the notes of the jobs that leave the index next: a note precedes its lease.
+
+        A job that is held is at hand at once.
         """
         waiting = ((item, item.waiting_job) for item in items)
         due = [(item, one) for item, one in waiting if one and one.due_at <= now + ahead]
@@ -170,8 +171,8 @@ class Waiting:
         """Write new notes for books that must be read later, then drop the notes that are done.
 
         A note stays while the claim that it announced may yet be written, or while a book of it has
-        a due occurrence. A retry that a pause holds is not due, and neither is what a limit keeps
-        back, but for the first of these: a place may be free before this tick ends.
+        a due occurrence. A retry that a pause holds is not due. An occurrence that a limit keeps
+        back is not due either, except the first ones: a place may be free before this tick ends.
         """
         at_hand = _first_kept_back(items.values(), now, fair)
         wakes = {
@@ -203,8 +204,9 @@ def _due(note: Note, until: int) -> Sequence[NoteLine]:
 
 
 def _ready(item: BookItem, now: int, ahead: int, fair: Fair) -> Sequence[Occurrence]:
-    """Return ended leases, and waiting occurrences that are due by now + ahead, unless a pause
-    holds them, or a limit keeps them back.
+    """Return the occurrences whose lease has ended, or that wait and are due by now + ahead.
+
+    Those that a pause holds or a limit keeps back are left out.
     """
     return [
         one
@@ -261,7 +263,7 @@ def _is_open(
     at_hand: Collection[ScheduleName],
     now: int,
 ) -> bool:
-    """Return True if the line's note must stay. Those at hand get a new note of their own."""
+    """Return True if the line's note must stay. A schedule at hand gets a new note of its own."""
     if line.wake > now:
         return True
     item = items.get((line.user_id, line.key))

@@ -1,4 +1,4 @@
-"""The claim on Postgres that locks what it reads: two statements for a chunk, whatever its size.
+"""The claim on Postgres that locks what it reads: two statements for a chunk of any size.
 
 It decides every chunk. `fast_claim` writes the everyday ones without locks.
 """
@@ -146,7 +146,7 @@ def _params(plan: ChunkPlan, places: Sequence[str]) -> Params:
 
 
 def _columns(made: Sequence[Occurrence]) -> dict[str, Value]:
-    """Return each column of `SENT`: once if all values are alike, as most are; else in full."""
+    """Return each column of `SENT`: one value if all are alike, as mostly; else all values."""
     params: dict[str, Value] = {}
     for name, values, alike in columns_of(made):
         params[name] = EMPTY if alike else array(values)

@@ -186,7 +186,7 @@ class PostgresDatabase:
 
     @contextmanager
     def volatile(self) -> Iterator[PostgresSession]:
-        """See `Database`. The plan of a purge is pinned, as that of a claim."""
+        """See `Database`. The plan of a purge is pinned, as the plan of a claim is."""
         with self._transaction(VOLATILE) as session:
             yield session
 

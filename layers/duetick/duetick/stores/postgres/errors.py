@@ -150,7 +150,7 @@ def translate(error: DatabaseError) -> DuetickError:
 
 
 def as_of_caller(error: DuetickError) -> DuetickError:
-    """Return the error to raise for a caller's statement, which does not concern our schema."""
+    """Return the error to raise for a caller's own statement: it does not concern our schema."""
     cause = error.__cause__
     if not isinstance(cause, DatabaseError) or isinstance(error, ConnectionLost):
         return error

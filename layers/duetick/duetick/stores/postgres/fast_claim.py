@@ -4,9 +4,8 @@ A tick reads many due rows at once, and writes them chunk by chunk. A row is wri
 version that was read. While the server writes a chunk, the next one is decided.
 
 Rows that do not go on, because they are done or cannot be read, are locked and written in the same
-transaction by the other way: `claim.LockingClaim`. It claims the rest of a tick, too, if another
-claim is at work on the same rows, if somebody holds the lock of a row, or if a time has an
-occurrence already.
+transaction by `claim.LockingClaim`. That claims the rest of a tick, too, if another claim is at
+work on the same rows, if somebody holds the lock of a row, or if a time has an occurrence already.
 """
 
 import json
@@ -64,7 +63,7 @@ class _Plan:
 
 
 class _Written(NamedTuple):
-    """A chunk as it was sent: how many rows were advanced, and the occurrences of the others."""
+    """A chunk that was sent: the number of advanced rows, and the occurrences of the other rows."""
 
     advanced: int
     chunk: Chunk
@@ -75,7 +74,7 @@ class _Written(NamedTuple):
 class _Tick:
     """The rows that a tick has read and not claimed, without those of the users left out.
 
-    Behind `reached` it has read none. `is_last` says that nothing more was due as they were read.
+    Beyond `reached` it has read no row. `is_last` says that nothing more was due at that read.
     """
 
     of: tuple[int, int]
@@ -94,7 +93,7 @@ class _Tick:
 
     @property
     def lowest(self) -> int:
-        """The time from which on the tick reads next: rows that are not claimed come again."""
+        """The time from which the tick reads next: rows that are not claimed come again."""
         return self.reads[0][2][NEXT_FIRE_AT] if self.reads else self.reached
 
 
@@ -137,7 +136,7 @@ class FastClaim:
             self._tick = _Tick(of, fair.leave_out, fair.part, gives_way=gives_way)
 
     def _give_way(self) -> None:
-        """Let the other way claim the rest of the tick: somebody else is at work on its rows."""
+        """Leave the rest of the tick to `LockingClaim`: another process is at work on its rows."""
         self._tick = _Tick(self._tick.of, self._tick.left_out, self._tick.part, gives_way=True)
 
     def _claim(self, database: Database, limit: int, fair: Fair) -> Chunk:
@@ -303,7 +302,7 @@ def _params(planned: _Plan) -> Params:
 def _by_name(plan: ChunkPlan) -> list[int]:
     """Return the numbers of the advanced rows in the order of their users.
 
-    The server finds what it writes side by side in its indexes then: a tenth less of its work.
+    The server then finds the rows side by side in its indexes, with a tenth less work.
     """
     users = [plan.rows[place][0] for place, _, _ in plan.advanced]
     return sorted(range(len(users)), key=users.__getitem__)

@@ -1,10 +1,12 @@
 """The everyday writes as functions of the database, so that the server keeps their plans.
 
 Planning takes half of the time of a begin. A prepared statement would keep its plan, and pin its
-connection to one client of a proxy; the plan of a function belongs to whatever connection calls it.
-A function is made of the very queries that it stands for, by `migrate`, and its name has their
-digest. So code of the release before finds its own functions, and code that finds none runs the
-queries themselves.
+connection to one client of a proxy. The plan of a function is kept by each connection that calls
+it.
+
+`migrate` makes a function of the very queries that it stands for, and its name has their digest. So
+code of the release before finds its own functions, and code that finds none runs the queries
+themselves.
 """
 
 import re

@@ -51,10 +51,9 @@ def renew_routines(session: Session) -> None:
 def with_release(
     known: Sequence[Release], newest: Release, there: Collection[str]
 ) -> Sequence[Release]:
-    """Return the releases, the newest first, once that one has taken the place of the first.
+    """Return the releases, the newest first, after one more took the place of the newest.
 
-    Functions that are `there` and that no release names are those of one more, as old as nobody
-    knows.
+    Functions that are `there` and that no release names count as another release of unknown age.
     """
     dated = [one._replace(until=newest.until) for one in known[:1]] + [*known[1:]]
     others = [one for one in dated if one.names != newest.names]

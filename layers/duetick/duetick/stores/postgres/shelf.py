@@ -112,8 +112,8 @@ class PostgresShelf(SqlShelf):
     def _write(self, calls: Sequence[QueryCall]) -> Sequence[Sequence[Row]]:
         """Run statements in one transaction and round trip; return the rows of each.
 
-        If the answer is lost, or one of many occurrences conflicts with another, no row is the
-        answer, and all of them go the general way.
+        If the answer is lost, or one of many occurrences conflicts with another, no row is
+        returned, and all of the occurrences go the general way.
         """
         try:
             return self._write_at_once(calls)

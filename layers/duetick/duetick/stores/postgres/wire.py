@@ -338,8 +338,8 @@ class Wire:
     def _name(self, sql: str, known: Compiled) -> tuple[bytes, bytes]:
         """Return the name of a statement on this connection, and the messages that make it known.
 
-        After an error nobody knows which names the server has. To close one that it does not have
-        is no error.
+        After an error the names that the server has are unknown. To close a name that it does not
+        have is no error.
         """
         if not self._keeps:
             return UNNAMED, known.parse() + DESCRIBE

@@ -79,7 +79,7 @@ def _account(rows: Sequence[Row], entries: Iterator[LedgerEntry]) -> Account:
 
 
 class _Groups:
-    """The entries of one schedule after another. What is not read of one is passed over."""
+    """The entries of one schedule after another. Entries that are not read are passed over."""
 
     def __init__(self, every: Iterator[tuple[ScheduleName, LedgerEntry]]) -> None:
         self._every = every

@@ -23,7 +23,9 @@ user, whose own no index finds.
 def read_part(
     session: Session, selection: Selection, now: int, until: int, place: str
 ) -> AlikePage:
-    """Return the part of a selection that begins at a place. The first one has what waits, too."""
+    """Return the part of a selection that begins at a place. The first part has the waiting
+    occurrences, too.
+    """
     params = _params(selection, now, until)
     waiting: Sequence[Row] = ()
     unreadable = 0

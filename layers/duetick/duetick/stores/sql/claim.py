@@ -121,7 +121,7 @@ class ChunkPlan:
                 yield name_for(self.rows[place], one, name)
 
     def find_leased(self) -> list[Occurrence]:
-        """Return those of `lists` that the claim leases, so that the tick delivers them."""
+        """Return the occurrences of `lists` that the claim leases, for the tick to deliver."""
         rows, stem, leased = self.rows, self.stem, list[Occurrence]()
         serial = 0
         for (place, _, _), made in zip(self.advanced, self.lists, strict=True):
@@ -162,7 +162,7 @@ def leave_out_param(fair: Fair) -> str:
 def rows_within(fair: Fair, rows: Sequence[Row], limit: int) -> list[int]:
     """Return the positions of the rows that the claim takes: all, or each user's share.
 
-    Those that only advance are in no share.
+    Rows that only advance are in no share.
     """
     if fair.share is None or len(rows) < limit:
         return [*range(len(rows))]
@@ -193,7 +193,9 @@ def set_aside(broken: Iterable[tuple[Unreadable, Occurrence]]) -> Iterator[Query
 
 def tell_of(session: Session, poisoned: Iterable[Occurrence]) -> Iterator[QueryCall]:
     """Yield the calls that record the failure hooks of poisoned occurrences, before these are
-    written: what the ledger has already dies of nothing.
+    written.
+
+    An occurrence that the ledger already has does not die again.
     """
     for one in poisoned:
         for hook in hooks_of([one], new_id):

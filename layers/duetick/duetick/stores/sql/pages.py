@@ -153,7 +153,7 @@ class SqlBook:
         return [("schedule_put", params)]
 
     def _look_again(self) -> QueryCall:
-        """Return the call by which a purge looks again at what was held for the schedule."""
+        """Return the call that lets a purge look again at the schedule's held occurrences."""
         return "held_of_schedule", {**self._name, "held": LATEST}
 
     def _write_row(self) -> list[QueryCall]:
@@ -203,7 +203,7 @@ def load(session: Session, name: ScheduleName, about: Leased | None) -> SqlBook:
 
 
 def load_alone(session: Session, about: Leased) -> SqlBook:
-    """Load a book with one occurrence and nothing else, for a change of that occurrence alone."""
+    """Load a book with one occurrence alone, for a change of it."""
     params: dict[str, Value] = {"user_id": about.user_id, "key": about.key}
     identity = identity_params(about.identity)
     _, rows = session.several([("name_lock", params), ("occurrence_lock", identity)])

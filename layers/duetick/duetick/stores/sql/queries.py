@@ -92,7 +92,7 @@ _INSERTED: Final = re.compile(r"\{(\w+)(?: ([a-z ]+))?\}")
 
 
 def _fill(sql: str, fragments: dict[str, str]) -> str:
-    """Insert the fragments, and those that they name. Most statements have none."""
+    """Insert the fragments, and the fragments that those name. Most statements have none."""
 
     def insert(found: re.Match[str]) -> str:
         name, form = found.groups()
@@ -114,7 +114,7 @@ class Migration(NamedTuple):
 
 @cache
 def migrations(backend: str) -> tuple[Migration, ...]:
-    """Load the numbered steps in order: a backend's own, and those that all backends take alike."""
+    """Load the numbered steps in order: a backend's own, and the steps of all backends."""
     found = [step for package in ("sql", backend) for step in _steps(package)]
     steps = sorted(found, key=lambda step: step.name)
     return tuple(_migration(int(step.name[:3]), step.read_text()) for step in steps)

@@ -2,7 +2,7 @@
 
 If such a statement changes no row, the general way loads the book and decides. That happens if the
 occurrence has to wait or may not begin, if its runs are limited, if the call is a repeat, or if the
-holder has the occurrence otherwise than it is.
+occurrence has changed since its holder read it.
 """
 
 from typing import Final
@@ -23,7 +23,7 @@ def begin_call(held: Leased, now: int) -> QueryCall:
 
 
 def begin_params(held: Leased) -> dict[str, Value]:
-    """Return the parameters of `occurrence_begin` that each occurrence has of its own."""
+    """Return the parameters of `occurrence_begin` that differ for each occurrence."""
     return identity_params(held.identity) | {"fence": held.fence, "flow": held.flow}
 
 

@@ -1,7 +1,8 @@
 """The deletion of what has ended, one batch in one transaction.
 
-Every read is a range of an index: what ended by its end, the newest of a schedule by its name. What
-stays is looked at once by its age, and then not again until its time, or until a newer one leaves.
+Every read is a range of an index: ended occurrences by their end, the newest of a schedule by its
+name. An occurrence that stays is looked at once by its age. It is looked at again when its time has
+come, or when a newer one of its schedule is looked at.
 """
 
 import json
@@ -85,7 +86,7 @@ def _newest(session: Session, names: Iterable[ScheduleName]) -> dict[ScheduleNam
 def _judge_held(
     session: Session, retention: Retention, newest: Mapping[ScheduleName, Newest], now: int
 ) -> list[tuple[_Ended, int | None]]:
-    """Judge what was held for these schedules and is no longer among their newest."""
+    """Judge the held occurrences of these schedules that are no longer among their newest."""
     names = [
         (*name, one.last[0] if one.fires and one.last else LATEST)
         for name, one in newest.items()

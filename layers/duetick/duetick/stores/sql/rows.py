@@ -140,7 +140,7 @@ def read_listed(row: Row) -> Listed:
 
 
 def read_occurrence(row: Row) -> Occurrence:
-    """Read a row of `occurrence_columns`, which are the fields in their order."""
+    """Read a row of `occurrence_columns`: they have the order of the fields."""
     fields = [*row[:OCCURRENCE_COLUMNS]]
     fields[9] = State(row[9])
     fields[10] = Reason(row[10]) if row[10] else None
@@ -170,7 +170,7 @@ def job_end_params(lost: Occurrence) -> Params:
 
 
 def read_begun(occurrence: Row, records: Sequence[Row]) -> Begun:
-    """Read a row of `occurrence_columns`, and that of `schedule_columns`, if there is a record."""
+    """Read a row of `occurrence_columns`, and a row of `schedule_columns` if there is a record."""
     return Begun(read_occurrence(occurrence), read_record(records[0]) if records else None)
 
 

@@ -57,7 +57,7 @@ def check_schema(session: Session, steps: Sequence[Migration]) -> None:
 
 
 def erase(session: Session, user_id: str) -> int:
-    """Delete all data of a user; return how many schedules there were."""
+    """Delete all data of a user. Return the number of the user's schedules."""
     params: Params = {"user_id": user_id}
     count = number(session.rows("schedules_of", params))
     for table in OF_USERS:

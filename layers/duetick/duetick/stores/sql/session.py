@@ -33,11 +33,13 @@ class Session(Protocol):
         """
 
     def each(self, name: str, params: Sequence[Params]) -> Sequence[int]:
-        """Run the query for each set of parameters; return how many rows each run changed."""
+        """Run the query for each set of parameters. Return the number of rows that each run
+        changed.
+        """
 
     def every(self, name: str, names: Sequence[str], given: Iterable[Sequence[Value]]) -> int:
         """Run the query for each tuple of values. `names` has its parameters in their order. Return
-        how many rows all runs changed.
+        the number of rows that all runs changed.
         """
 
     def last(self, calls: Sequence[QueryCall]) -> Callable[[], Sequence[Sequence[Row]]]:
@@ -62,7 +64,7 @@ class Database(Protocol):
         """
 
     def reading(self) -> AbstractContextManager[Session]:
-        """Open a transaction that only reads, beside whoever writes."""
+        """Open a transaction that only reads, and waits for no writer."""
 
     def claiming(self, *, waits: bool = True) -> AbstractContextManager[Session]:
         """Open a transaction of a tick, which claims or leases: due rows are read in the order of
@@ -74,8 +76,9 @@ class Database(Protocol):
         """
 
     def volatile(self) -> AbstractContextManager[Session]:
-        """Open a transaction that need not outlive a crash of the database: the report of a worker,
-        or a batch of a purge, which another purge repeats.
+        """Open a transaction that need not outlive a crash of the database.
+
+        It writes the report of a worker, or a batch of a purge, which another purge repeats.
         """
 
     def looking(self) -> AbstractContextManager[Session]:

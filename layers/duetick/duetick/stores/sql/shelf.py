@@ -168,7 +168,9 @@ class SqlShelf:
         return answer
 
     def _new_zones(self, book: Book) -> dict[str, str | None]:
-        """Return the zones of new definitions by digest, but for those known to be kept."""
+        """Return the zones of new definitions by digest, without those that are known to be
+        kept.
+        """
         found = zones_of(book).items()
         return {digest: zone for digest, zone in found if digest not in self._zones}
 
@@ -303,7 +305,7 @@ class SqlShelf:
         return None if at is None else int(at)
 
     def lease(self, now: int, limit: int, ahead: int, fair: Fair) -> Sequence[Occurrence]:
-        """See `ports.Shelf`. If a begin took the place of a retry meanwhile, try fewer at once."""
+        """See `ports.Shelf`. If a begin has taken the place of a retry, try fewer at once."""
         until = now + ahead - fair.late
         if not self._is_waiting(now - fair.late, until):
             return ()
@@ -571,8 +573,8 @@ class SqlShelf:
     # The inbox.
 
     def take_in(self, limit: int, take: TakeIn) -> int:
-        """See `ports.Shelf`. Each row leaves in a transaction of its own. One that fails stays, and
-        holds up no other.
+        """See `ports.Shelf`. Each row leaves in a transaction of its own. A row that fails stays,
+        and holds up no other.
         """
         if not self._query("inbox_next", {"after": BEFORE_ALL}):  # as most ticks find it
             return 0
@@ -701,7 +703,7 @@ def _name_params(name: ScheduleName) -> Params:
 
 
 def read_glance(row: Row) -> Glance:
-    """Read the answer of `look`, of which the versions come before the rest."""
+    """Read the answer of `look`."""
     now, _, _, note, brought, ordered, due, waits = row
     return Glance(now, bool(waits), bool(due), bool(ordered), bool(brought), note)
 
@@ -731,7 +733,9 @@ def _actions(session: Session, ready: Sequence[Occurrence], fair: Fair) -> Actio
 
 
 def _due_call(params: Params, fair: Fair, now: int) -> QueryCall:
-    """Return the query for what waits and is due. The usual one knows no pauses and no limits."""
+    """Return the query for the waiting occurrences that are due. The usual query knows neither
+    pauses nor limits.
+    """
     held = fair.pauses.scopes_held(now)
     if fair.is_plain or not (held or fair.limits):
         return "occurrences_due", params

@@ -24,7 +24,9 @@ def check_terms(session: Session, loaded: SqlBook, terms: Terms) -> None:
 
 
 def _check_room(session: Session, record: Record, at_most: int) -> None:
-    """Raise QuotaReached if the user has so many schedules; of a job, so many that are pending."""
+    """Raise QuotaReached if the user has `at_most` schedules that count, or as many pending
+    jobs.
+    """
     job = is_job(record.key)
     rows = session.rows("job_count" if job else "schedule_count", {"user_id": record.user_id})
     if number(rows) >= at_most:
@@ -73,7 +75,7 @@ def key_holder(session: Session, key: CallerKey) -> tuple[Occurrence, int] | Non
 
 
 def take_key(key: CallerKey, taker: Occurrence, now: int) -> QueryCall:
-    """Return the write by which an occurrence takes a caller's key."""
+    """Return the write that gives an occurrence a caller's key."""
     params = identity_params(taker.identity)
     params |= {"flow": key.flow, "caller_key": key.key, "held_until": now + key.window_ms}
     return "caller_key_put", params

@@ -75,10 +75,9 @@ def _wait(tried: int) -> None:
 
 
 class Unnamed(NamedTuple):
-    """A statement whose parameters have no names, and the function that brings their values into
-    order.
+    """A statement whose parameters have no names, and the function that orders their values.
 
-    SQLite looks a parameter with a name or a number up each time that it is bound.
+    At each bind, SQLite looks up every parameter that has a name or a number.
     """
 
     sql: str
@@ -173,7 +172,7 @@ class SqliteSession:
 
 
 class SqliteTransaction:
-    """A transaction, in which the other threads of the process are kept out."""
+    """A transaction that keeps out the other threads of the process."""
 
     __slots__ = ("_connection", "_database", "_opening", "_synchronous")
 
@@ -335,7 +334,7 @@ class SqliteDatabase:
 
 
 def _translate(error: sqlite3.DatabaseError) -> DuetickError | None:
-    """Return our error for one of the driver's; None for a constraint, which has no other name."""
+    """Return our error for one of the driver's; None for a violated constraint."""
     if isinstance(error, sqlite3.OperationalError):
         if "no such table" in str(error) or "no such column" in str(error):
             return unusable(str(error))

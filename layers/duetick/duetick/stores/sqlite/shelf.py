@@ -92,7 +92,7 @@ def _advances(plan: ChunkPlan) -> Iterator[tuple[Value, ...]]:
 
 
 def _records(plan: ChunkPlan) -> Iterator[tuple[Value, ...]]:
-    """Yield the values of `RECORDED`. Those of `CLAIMED` are computed once for a template."""
+    """Yield the values of `RECORDED`. The values of `CLAIMED` are computed once for a template."""
     different = {id(made): made for made in plan.made}
     claimed = {place: _claimed(made) for place, made in different.items()}
     for made, place, name in zip(plan.made, plan.of, plan.ids(), strict=True):

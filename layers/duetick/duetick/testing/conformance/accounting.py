@@ -63,7 +63,7 @@ def call_for_own_time(at: int) -> NewOccurrence:
 
 
 def expect_range(store: Store, reason: Reason, count: int = 3) -> None:
-    """Expect one range that begins a day after noon and has so many days."""
+    """Expect one range that begins a day after noon and has `days` days."""
     kept = only(history(store))
     assert (kept.state, kept.reason) == (State.CANCELLED, reason)
     assert (kept.nominal_at, kept.range_end) == (NOON + DAY, NOON + count * DAY)

@@ -1,4 +1,4 @@
-"""T-12: the hourly audit counts what a tick does not see, or sees wrongly, and names the first."""
+"""T-12: the hourly audit counts the faults that a tick does not see, and names the first."""
 
 import logging
 from dataclasses import replace
@@ -45,7 +45,7 @@ def run_audit(store: Store, now: int) -> tuple[Audit, AuditLines]:
 
 
 class AuditConformance(StoreSuite):
-    """T-12: the hourly audit counts what a tick does not see, or sees wrongly."""
+    """T-12: the hourly audit counts the faults that a tick does not see."""
 
     def test_t12_a_sound_store_has_active_schedules_and_no_findings(self, store: Store) -> None:
         store.schedules.put(schedule("on", timezone=BERLIN), now=NOON)

@@ -82,7 +82,7 @@ def step(store: Store, order: StandingOrder, now: int = LATER) -> Sequence[Occur
 def ran(
     store: Store, brought: Sequence[Occurrence], outcome: Outcome = SUCCEEDED, now: int = LATER
 ) -> None:
-    """Begin and settle what was brought."""
+    """Begin and settle the occurrences that were brought."""
     for one in brought:
         store.ledger.settle(start(store, one, now), outcome, now=now)
 
@@ -93,7 +93,7 @@ def read_order(store: Store, order: StandingOrder) -> Ordered:
 
 
 def times(found: Sequence[Occurrence]) -> list[int]:
-    """Return how many hours before noon each is."""
+    """Return the hours of each occurrence before noon."""
     return [(NOON - one.nominal_at) // HOUR for one in found]
 
 

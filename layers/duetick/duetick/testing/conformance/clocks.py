@@ -50,7 +50,7 @@ def minutes_accounted_for(store: Store) -> list[int]:
 
 
 class ClocksConformance(StoreSuite):
-    """A change takes effect at its own time, even if a claim went beyond that."""
+    """A change takes effect at its own time, even if a claim went beyond that time."""
 
     def test_a01_a_pause_with_an_end_counts_nothing_that_a_range_holds(self, store: Store) -> None:
         made = miss_ahead(store, EACH_MINUTE, NOON + 5 * MINUTE)

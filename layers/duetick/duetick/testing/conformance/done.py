@@ -44,7 +44,7 @@ LATER = NOON + KEPT_DONE_MS + HOUR
 
 
 class EndConformance(StoreSuite):
-    """The changes that make a schedule done, and those that make it active again."""
+    """The changes that make a schedule done, and the changes that make it active again."""
 
     def test_l01_an_at_that_fired_is_done(self, store: Store) -> None:
         put(store, AT_NOON)
@@ -199,7 +199,7 @@ def put(
 
 
 def drain_last(store: Store, policies: Policies | None = None) -> list[Occurrence]:
-    """Claim the last occurrence of a schedule, which is done then."""
+    """Claim the last occurrence of a schedule. The schedule is done then."""
     put(store, AT_NOON, policies)
     return drain(store, SOON)
 

@@ -37,7 +37,7 @@ from duetick.testing.conformance.suite import (
 
 
 def orders(store: Store) -> list[StandingOrder]:
-    """Return the orders of every kind, those that have ended too."""
+    """Return the orders of every kind, also those that have ended."""
     return [one for kind in get_args(OrderKind) for one in store.shelf.orders(kind, 0)]
 
 
@@ -48,7 +48,7 @@ def is_about(user: str, order: StandingOrder) -> bool:
 
 
 def give_orders(store: Store, user: str) -> None:
-    """Pause a user, and backfill a schedule of it, twice each: one has ended, one stands."""
+    """Pause a user, and backfill a schedule of the user, twice each: one has ended, one stands."""
     store.now = lambda: NOON + HOUR
     store.schedules.put(schedule(user=user, cron=EACH_MINUTE), now=NOON)
     backfills = Backfills(store)

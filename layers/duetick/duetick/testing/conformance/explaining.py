@@ -1,4 +1,4 @@
-"""A-02: explain says of a time what the ledger has, or what becomes of it, on every store."""
+"""A-02: on every store, explain says the outcome of a time in the ledger, or what becomes of it."""
 
 from dataclasses import replace
 

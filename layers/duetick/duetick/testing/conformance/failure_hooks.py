@@ -77,7 +77,7 @@ def running(store: Store, policies: Policies = TOLD) -> Occurrence:
 
 
 def dead(store: Store, policies: Policies = TOLD, outcome: Outcome = FAILED) -> Occurrence:
-    """Return the occurrence of noon, which failed for good."""
+    """Return the occurrence of noon after it has failed for good."""
     found = must(store.ledger.settle(running(store, policies), outcome, now=SOON))
     assert found.state is State.DEAD
     return found
@@ -131,7 +131,7 @@ def is_released_too_late(store: Store) -> None:
 
 
 def is_overtaken(store: Store) -> None:
-    """Let a run take the place of the occurrence of noon, whose lease has ended."""
+    """Let a run take the place of the occurrence of noon, after the end of its lease."""
     running(store)
     start(store, make_request(store, "run:1"), LOST_AT)
 

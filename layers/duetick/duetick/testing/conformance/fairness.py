@@ -50,14 +50,16 @@ def retrying(store: Store, **counts: int) -> None:
 
 
 def abandon(store: Store, **counts: int) -> int:
-    """Lease that many occurrences of each user. Return the instant at which the leases are over."""
+    """Lease a number of occurrences of each user. Return the instant at which the leases are
+    over.
+    """
     for place, (user, count) in enumerate(counts.items()):
         due(store, user, count, NOON + place * SECOND)
     return max(must(one.lease_until) for one in drain(store, NOON + MINUTE))
 
 
 def users(found: Sequence[Occurrence]) -> Counter[str]:
-    """Return how many occurrences each user has."""
+    """Return the number of occurrences of each user."""
     return Counter(one.user_id for one in found)
 
 

@@ -1,4 +1,4 @@
-"""A forecast reads rows by their number where they fire alike, and what waits beside them."""
+"""A forecast reads the number of rows that fire alike, and the occurrences that wait."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -54,13 +54,13 @@ def count_rows(
 
 
 def number(store: Store, selection: Selection = EVERYTHING) -> int:
-    """Return how many rows are told."""
+    """Return the number of rows that are told."""
     return count_rows(store, selection).total()
 
 
 def waiting(store: Store, selection: Selection = EVERYTHING) -> list[tuple[int, bool, bool]]:
-    """Return what waits: the minutes after noon at which it is due, if a pause keeps it, if it is
-    a job.
+    """Return the occurrences that wait: the minutes after noon at which each is due, and if a pause
+    keeps it, and if it is a job.
     """
     found = [one for part in parts(store, selection) for one in part.waiting]
     return sorted(
@@ -76,7 +76,7 @@ def put(store: Store, wanted: Schedule, now: int = NOON) -> None:
 
 
 def work(flow: str = "reminders", user: str = "ada") -> Schedule:
-    """Return what a job is to do."""
+    """Return the definition of a job."""
     return replace(schedule("job", user=user, cron="@daily"), flow=flow)
 
 
@@ -171,7 +171,7 @@ class ForecastConformance(StoreSuite):
         assert sorted(names) == [("ada", "digest"), ("bob", "digest")]
 
     def test_a_limit_of_runs_tells_how_many_are_spent(self, store: Store) -> None:
-        """Those that wait to begin among them."""
+        """The runs that wait to begin count as spent."""
         limited = Policies(max_runs=5, overlap=Overlap.ALLOW)
         put(store, schedule(cron=EACH_MINUTE, policies=limited), NOON - MINUTE)
         start(store, only(drain(store, NOON)), NOON)

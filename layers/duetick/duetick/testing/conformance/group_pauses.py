@@ -50,7 +50,7 @@ def tick(store: Store, now: int, *, ahead: int = 0) -> list[Occurrence]:
 
 
 def retries(store: Store, now: int) -> Sequence[Occurrence]:
-    """Lease what waits, as a tick does."""
+    """Lease the occurrences that wait, as a tick does."""
     pauses = store.pauses.announce(now, now)
     return list(store.ledger.claim_waiting(now, pauses=pauses))
 
@@ -66,7 +66,7 @@ def history(store: Store, key: str = "digest") -> list[int]:
 
 
 def faults(store: Store, now: int) -> list[str]:
-    """Return what verify finds."""
+    """Return the faults that verify finds."""
     return [str(one) for _, one in verify(store, 0, now, now=now).faults]
 
 
@@ -76,7 +76,9 @@ def pause(store: Store, scope: str = "all", at: int = NOON, until: int | None = 
 
 
 class GroupPauseConformance(StoreSuite):
-    """Claims advance what a pause covers; begins refuse it; verify reads it."""
+    """Claims advance rows over the times of a pause; begins refuse these times; verify reads the
+    pause.
+    """
 
     @every_scope
     def test_o02_a_claim_advances_what_a_pause_covers_and_records_nothing(

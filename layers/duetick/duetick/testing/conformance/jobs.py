@@ -60,7 +60,7 @@ def work(
     policies: Policies | None = None,
     given: Json = None,
 ) -> Schedule:
-    """Return what a job is to do."""
+    """Return the definition of a job."""
     return Schedule(
         user_id=user,
         key="job",
@@ -97,13 +97,13 @@ def current(store: Store, one: Job) -> Job:
 
 
 def lease(store: Store, now: int = SOON, limit: int = 100) -> list[Occurrence]:
-    """Lease what waits, as a tick does."""
+    """Lease the occurrences that wait, as a tick does."""
     pauses, limits = store.pauses.announce(now, now), store.limits.current(now)
     return [*store.ledger.claim_waiting(now, limit, pauses=pauses, limits=limits)]
 
 
 def counted(store: Store, now: int) -> tuple[Json, Json]:
-    """Return how many an overview counts as due, and how many of these as late."""
+    """Return the numbers that an overview counts as due, and as late."""
     shown: dict[str, Any] = overview(store, now)
     return shown["due"]["count"], shown["late"]["count"]
 

@@ -76,7 +76,9 @@ class FenceConformance(StoreSuite):
     def test_t07_an_attempt_that_began_before_its_claim_is_lost_at_the_end_of_its_lease(
         self, store: Store, ahead: int
     ) -> None:
-        """By a clock that is behind, or before the time for which it was claimed."""
+        """The attempt began by a clock that is behind, or before the time for which it was
+        claimed.
+        """
         store.index.upsert(row(policies=AT_LEAST_ONCE))
         waiting = only(drain(store, NOON - ahead, ahead=ahead))
         running = start(store, waiting, NOON - 50 * SECOND)
@@ -209,7 +211,9 @@ class FenceConformance(StoreSuite):
         assert len(store.ledger.claim_waiting(end, 2)) == 2
 
     def test_q05_a_late_lease_leaves_what_waits_for_less(self, store: Store) -> None:
-        """So a tick that goes on takes what waited as it began; the lease counts from now on."""
+        """So a tick that goes on takes the occurrences that waited as it began; the lease counts
+        from now on.
+        """
         store.index.upsert(row())
         end = must(only(drain(store, SOON)).lease_until)
         due = store.jobs.enqueue(work(), due_at=end, now=SOON).job.occurrence

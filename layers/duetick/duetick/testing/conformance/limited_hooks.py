@@ -133,7 +133,7 @@ class LimitedHookConformance(StoreSuite):
     def test_o03_a_rate_holds_a_hook_for_days_and_does_not_lose_it(
         self, store: Store, scope: str
     ) -> None:
-        """A hook has a day to begin: waiting for a limit is none of it."""
+        """A hook has a day to begin. The wait for a limit does not count in it."""
         dead(store)
         store.schedules.put(replace(current(store), enabled=False), now=SOON)
         limit(store, scope, parallel=None, rate=1)

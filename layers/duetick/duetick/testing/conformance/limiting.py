@@ -1,4 +1,6 @@
-"""O-03: a limit of a user, a flow or an action is one item, of which each begin takes first."""
+"""O-03: a limit of a user, a flow or an action is one item. Each begin first takes a lease of
+it.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -70,30 +72,30 @@ def put(store: Store, count: int, policies: Policies | None = None) -> None:
 
 
 def tick(store: Store, now: int = SOON + 1, *, ahead: int = 0) -> list[Occurrence]:
-    """Claim what is due, and lease what has a place, as a tick does."""
+    """Claim due rows, and lease the occurrences that have a place, as a tick does."""
     limits = store.limits.handing_on(now, {}, fresh=True)
     claimed = drain(store, now, ahead=ahead, limits=limits)
     return [*claimed, *store.ledger.claim_waiting(now, ahead=ahead, limits=limits)]
 
 
 def so_many(found: Sequence[Occurrence], count: int) -> Sequence[Occurrence]:
-    """Return what was found, which must be so many."""
+    """Return the occurrences, whose number must be `count`."""
     assert len(found) == count, f"expected {count}, found {len(found)}: {found}"
     return found
 
 
 def claim_unlimited(store: Store, count: int) -> Sequence[Occurrence]:
-    """Claim what is due, which must be so many, without a limit."""
+    """Claim `count` due occurrences without a limit."""
     return so_many(drain(store, SOON), count)
 
 
 def live(store: Store, now: int = SOON) -> int:
-    """Return how many leases the one limit has given."""
+    """Return the number of leases that the one limit has given."""
     return len(only(store.limits.standing().every).live(now))
 
 
 def count_begins(store: Store) -> int:
-    """Return how many begins the one limit has counted in its window."""
+    """Return the number of begins that the one limit has counted in its window."""
     return only(store.limits.standing().every).counted
 
 
@@ -103,7 +105,9 @@ def settle(store: Store, one: Occurrence, now: int = SOON) -> None:
 
 
 class LimitingConformance(StoreSuite):
-    """A begin takes of the limit, the end gives back, and what waits loses nothing."""
+    """A begin takes a lease of the limit, its end gives the lease back, and no waiting occurrence
+    is lost.
+    """
 
     @every_scope
     def test_o03_no_more_run_at_once_than_a_limit_allows(self, store: Store, scope: str) -> None:

@@ -1,4 +1,4 @@
-"""S-01: pending bells, the claim of one row, and what a tick leaves to bells."""
+"""S-01: pending bells, the claim of one row, and the rows that a tick leaves to bells."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -80,7 +80,7 @@ class PendingBellConformance(StoreSuite):
         return [one.name for one in store.shelf.pending_bells(100)]
 
     def bring_in_step(self, store: Store) -> Belfry:
-        """Bring what is pending in step; return the bells."""
+        """Bring the pending bells in step. Return the bells."""
         belfry = Belfry()
         kept = BellKeeper(store, belfry).keep_pending(lambda: True)
         assert kept.failed == 0

@@ -79,7 +79,7 @@ def successor(store: Store, minute: int = 1) -> Occurrence:
 
 
 def notes(store: Store, one: Occurrence) -> list[str]:
-    """Return the notes of what happened."""
+    """Return the notes of the occurrence's events."""
     return [event.note for event in store.ledger.events(one)]
 
 

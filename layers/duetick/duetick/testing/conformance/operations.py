@@ -1,4 +1,4 @@
-"""O-01: the record of what operators did."""
+"""O-01: the record of operations."""
 
 from dataclasses import replace
 
@@ -107,7 +107,7 @@ class OperationConformance(StoreSuite):
 
 
 class OverviewConformance(StoreSuite):
-    """J-07: what operators ask of all users."""
+    """J-07: the overview of all users for operators."""
 
     def test_j07_occurrences_are_tallied_by_state_and_the_dead_by_their_time(
         self, store: Store

@@ -82,7 +82,7 @@ class TakesAll:
 
 
 def restore(store: Store, until: int = BACKUP) -> KeptWitness:
-    """Return the witness of a store whose ticks ran up to a backup, and that was restored later."""
+    """Run ticks up to a backup, and restore the store later. Return its witness."""
     witness = KeptWitness()
     keep_witness(store, witness, NOON)
     drain(store, until)
@@ -99,7 +99,7 @@ def under_way(store: Store, count: int) -> None:
 
 
 def tick(store: Store, witness: KeptWitness, now: int) -> int:
-    """Return how many occurrences one tick claims."""
+    """Return the number of occurrences that one tick claims."""
     return run_tick(store, TakesAll(), now=now, budget=30, witness=witness).claimed
 
 
@@ -112,7 +112,7 @@ def refuse(store: Store, witness: KeptWitness, now: int = RESTORE) -> None:
 def recover_at(
     store: Store, witness: KeptWitness, how: Recovery, *, now: int = AFTER, dry_run: bool = False
 ) -> Recovered:
-    """Return what a recovery says."""
+    """Return the result of a recovery."""
     return recover(store, witness, how, now=now, dry_run=dry_run)
 
 
@@ -132,7 +132,9 @@ def count_missed(store: Store) -> int:
 
 
 class RestoreConformance(StoreSuite):
-    """A ledger that is older than its witness refuses to claim; `recover` says what fires."""
+    """A ledger that is older than its witness refuses to claim; `recover` decides which times
+    fire.
+    """
 
     def test_a_store_in_step_with_its_witness_claims(self, store: Store) -> None:
         witness = KeptWitness()

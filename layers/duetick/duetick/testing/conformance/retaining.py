@@ -1,4 +1,4 @@
-"""J-10: what has ended is deleted when its time is over, and nothing else."""
+"""J-10: an ended occurrence is deleted when its time is over, and nothing else is."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -36,7 +36,7 @@ alone = pytest.mark.parametrize("overlap", [Overlap.SKIP, Overlap.WAIT])
 
 
 def each_minute(overlap: Overlap = Overlap.SKIP) -> Schedule:
-    """Return a schedule whose failed attempts are tried again, at first after ten seconds."""
+    """Return a schedule that tries a failed attempt again, at first after ten seconds."""
     policies = Policies(delivery=Delivery.AT_LEAST_ONCE, overlap=overlap)
     return schedule(cron=EACH_MINUTE, policies=policies)
 
@@ -354,7 +354,7 @@ class SecondAttemptConformance(StoreSuite):
         store.schedules.put(pause(self._schedule(store), "", until, now), now=now)
 
     def _lease_under_pause(self, store: Store, now: int) -> tuple[str, str, int, str]:
-        """Lease the retry, which a pause keeps from beginning. Return its identity."""
+        """Lease a retry that a pause keeps from its begin. Return its identity."""
         again = only(store.ledger.claim_waiting(now))
         answer = refused(store.ledger.begin(again, now=now))
         assert (answer.verdict, answer.reason) == ("in_progress", Reason.PAUSED)

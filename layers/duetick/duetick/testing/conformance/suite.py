@@ -92,13 +92,13 @@ def must(found: T | None) -> T:
 
 
 def begun(answer: Begun | Refused) -> Begun:
-    """Return the answer of a begin, which must be allowed."""
+    """Return the answer to a begin that must be allowed."""
     assert isinstance(answer, Begun), f"expected to begin, got {answer}"
     return answer
 
 
 def refused(answer: Begun | Occurrence | Refused) -> Refused:
-    """Return the answer to a begin or a call, which must be refused."""
+    """Return the answer to a begin or a call that must be refused."""
     assert isinstance(answer, Refused), "expected to be refused, but it was not"
     return answer
 

@@ -1,4 +1,6 @@
-"""A-02: verify compares the dated definitions with the ledger, and finds what does not add up."""
+"""A-02: verify compares the dated definitions with the ledger, and finds times that do not add
+up.
+"""
 
 from dataclasses import replace
 

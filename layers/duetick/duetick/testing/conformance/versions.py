@@ -45,7 +45,7 @@ class VersionConformance(StoreSuite):
     def test_a_schedule_that_was_made_again_is_another_one_of_the_same_version(
         self, store: Store
     ) -> None:
-        """This holds even if all of it happens at one instant."""
+        """This holds even if the delete and the creation happen at one instant."""
         old = store.schedules.put(schedule(), now=NOON)
         store.schedules.delete("ada", "digest", now=NOON)
         new = store.schedules.put(schedule(), now=NOON)

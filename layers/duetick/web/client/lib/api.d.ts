@@ -11,7 +11,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Return the actions that a schedule may name. A schedule has its action's policies unless it chooses others; it may choose those in `mayChange`. */
+        /** Return the actions that a schedule may name. A schedule has its action's policies unless it chooses others. It may choose only the policies in `mayChange`. */
         get: operations["list_actions"];
         put?: never;
         post?: never;
@@ -113,7 +113,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Return the flows with the actions that a schedule may name, each with the JSON Schema of its input: for forms and agents. A user reads of those that users may schedule. */
+        /** Return the flows with the actions that a schedule may name, each with the JSON Schema of its input: for forms and agents. A user reads only of actions that users may schedule. */
         get: operations["list_flows"];
         put?: never;
         post?: never;
@@ -132,7 +132,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Say how many occurrences are due in each minute ahead: of the token's user, or of all users to operators. With a `schedule` it says what that would add, and in `bounds` where more is due than the stack delivers, than operators allow, or than `most`. A call reads for some ten seconds. If there is more, the answer has the sums so far and a `cursor`: send the same body with it, until it is null. On DynamoDB a forecast of many users first tells its cost, and reads nothing without `yes`. */
+        /** Count the occurrences that are due in each minute ahead: of the token's user, or for operators of all users. With a `schedule`, the answer also has the occurrences that it would add. `bounds` names the windows in which more is due than the stack delivers, than operators allow, or than `most`. A call reads for some ten seconds. If more is left to read, the answer has the sums so far and a `cursor`: send the same body with the cursor, until it is null. On DynamoDB, a forecast of many users first tells its cost, and reads nothing without `yes`. */
         post: operations["forecast"];
         delete?: never;
         options?: never;
@@ -147,7 +147,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Return a page of jobs by id, which begins with the time at which it was made: those in one state, of one flow. If few match, a page may be short, or empty: go on until `cursor` is null. */
+        /** Return a page of jobs, in one state or of one flow. They are ordered by id, and so by the time of their creation. If few jobs match, a page may be short or empty: go on until `cursor` is null. */
         get: operations["list_jobs"];
         put?: never;
         /** Enqueue a job: an action that runs once, without a schedule, at once or at a time. The same `key` within a day makes nothing more and is answered with the first job (200). */
@@ -201,7 +201,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** End a job that waits or runs. An action that runs goes on, but it can no longer settle, and what it wrote in a transaction is undone. One that is cancelled stays so. */
+        /** End a job that waits or runs. An action that runs goes on, but can no longer settle: its writes in a transaction are undone. A job that is cancelled stays so. */
         post: operations["cancel_job"];
         delete?: never;
         options?: never;
@@ -216,7 +216,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Explain what became of a job, or what will: a verdict, sentences, and what they follow from. */
+        /** Explain the outcome of a job, or what will become of it: a verdict, sentences, and the facts that they follow from. */
         get: operations["explain_job"];
         put?: never;
         post?: never;
@@ -250,7 +250,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Return the limits that stand, by scope: how many run under each, how many have begun in its window, and from when on it has a place again if it has none. */
+        /** Return the limits that stand, by scope. Each has the number that runs under it, and the number that began in its window. If a limit has no place, it has the time from which there is one. */
         get: operations["list_limits"];
         put?: never;
         post?: never;
@@ -268,10 +268,10 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /** Limit `user:<id>`, `flow:<name>` or `action:<flow>/<action>`: `parallel` says how many run at once, `rate` how many begin in each minute, hour or day of the clock. It takes the place of the limit that the scope has; the same limit again changes nothing. What runs already is counted only if it began under a limit of that scope. */
+        /** Limit `user:<id>`, `flow:<name>` or `action:<flow>/<action>`. At most `parallel` occurrences run at once; at most `rate` begin in each minute, hour or day of the clock. The limit takes the place of the one that the scope has; the same limit again changes nothing. An occurrence that runs already counts only if it began under a limit of that scope. */
         put: operations["set_limit"];
         post?: never;
-        /** Lift the limit of a scope, and return it; nothing if there is none. What waits for it begins with the next tick. */
+        /** Lift the limit of a scope, and return it; nothing if there is none. Occurrences that wait for it begin with the next tick. */
         delete: operations["lift_limit"];
         options?: never;
         head?: never;
@@ -285,7 +285,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Return the named locks, of which each kind of work has one, and who has them. */
+        /** Return the named locks with their owners. Each kind of work has one lock. */
         get: operations["list_locks"];
         put?: never;
         post?: never;
@@ -302,7 +302,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Return a page of occurrences of all users, the newest first: those that run (`running`), wait or are dead. With a `user`, those in any state. If a filter is given, a page may have fewer than `limit`: go on until `cursor` is null. */
+        /** Return a page of occurrences of all users, the newest first: those that run (`running`), wait or are dead. With a `user`, the page has occurrences in any state. With a filter, the page may have fewer than `limit`: go on until `cursor` is null. */
         get: operations["list_occurrences"];
         put?: never;
         post?: never;
@@ -319,7 +319,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Return one occurrence, with its failed attempts, its transitions, and its schedule. Without `user` and `key`, DynamoDB finds only those that run, wait or are dead. */
+        /** Return one occurrence, with its failed attempts, its transitions, and its schedule. Without `user` and `key`, DynamoDB finds only occurrences that run, wait or are dead. */
         get: operations["get_occurrence"];
         put?: never;
         post?: never;
@@ -339,7 +339,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** End an occurrence that runs or waits. An action that runs goes on, but it can no longer settle, and what it wrote in a transaction is undone. */
+        /** End an occurrence that runs or waits. An action that runs goes on, but can no longer settle: its writes in a transaction are undone. */
         post: operations["cancel_occurrence"];
         delete?: never;
         options?: never;
@@ -371,7 +371,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Return a page of what operators did, the newest first: who, when, what, why, and the outcome. A page may be short, or empty: go on until `cursor` is null. A change of a moment ago may be missing. */
+        /** Return a page of the operations of operators, the newest first: who, when, what, why, and the outcome. A page may be short or empty: go on until `cursor` is null. An operation of a moment ago may be missing. */
         get: operations["list_operations"];
         put?: never;
         post?: never;
@@ -388,7 +388,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Return how much is due, late, under way, dead since a day, unreadable; the last ticks, the pauses that hold, the backfills that stand; and the last hourly count and verification. Each count ends at 1,000: `more` says that there may be more. */
+        /** Return the number of rows and occurrences that are due, late, under way, dead since a day, unreadable; the last ticks, the pauses that hold, the backfills that stand; and the last hourly count and verification. Each count ends at 1,000: `more` says that there may be more. */
         get: operations["show_overview"];
         put?: never;
         post?: never;
@@ -405,7 +405,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Return the pauses of users, of flows and of everything, the newest first: those that stand, and those that ended `from` an instant on, or in the last thirty days. */
+        /** Return the pauses of users, of flows and of everything, the newest first: those that stand, and those that ended since `from`, or in the last thirty days. */
         get: operations["list_pauses"];
         put?: never;
         post?: never;
@@ -442,7 +442,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Decide about the times that may have fired between a backup and its restore: `skip` records them as missed, `latest` leaves the newest of each schedule to its misfire policy, `fire` all of them. Unless `dryRun` is false, nothing is changed. A call ends after 15 seconds: until `complete`, repeat it, and it goes on. A dry run begins anew. */
+        /** Decide about the times that may have fired between a backup and its restore: `skip` records them as missed, `latest` leaves the newest of each schedule to its misfire policy, `fire` leaves all of them to it. Unless `dryRun` is false, nothing is changed. A call ends after 15 seconds. Repeat it until `complete`: it goes on. A dry run begins anew. */
         post: operations["recover_store"];
         delete?: never;
         options?: never;
@@ -477,7 +477,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Create or replace up to 500 schedules in one call. Each is answered by itself, in order, as a PUT of it is: with its status, and the schedule or the error. One that is wrong stops no other. Each counts as a write of the user. A repeat changes nothing more. */
+        /** Create or replace up to 500 schedules in one call. Each has an answer of its own, in order, as a PUT has: its status, and the schedule or the error. A wrong one stops no other. Each counts as a write of the user. A repeat changes nothing more. */
         post: operations["put_schedules"];
         delete?: never;
         options?: never;
@@ -511,7 +511,7 @@ export interface paths {
         };
         /** Return a schedule. */
         get: operations["get_schedule"];
-        /** Create or replace a schedule. A pause of it goes on, unless the body has `enabled`. */
+        /** Create or replace a schedule. Its pause goes on, unless the body has `enabled`. */
         put: operations["put_schedule"];
         post?: never;
         /** Delete a schedule; its history stays. */
@@ -529,7 +529,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Explain why a schedule fired at a time, did not, or whether it will: a verdict, sentences, and what they follow from. It outlives the schedule. */
+        /** Explain why a schedule fired at a time or did not, or if it will fire: a verdict, sentences, and the facts that they follow from. The explanation outlives the schedule. */
         get: operations["explain"];
         put?: never;
         post?: never;
@@ -599,7 +599,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Fire a schedule now, besides its own times. A repeat within a day, with the same Idempotency-Key, fires nothing and returns the state of the first run. A user's runs are limited; operators' runs are not. */
+        /** Fire a schedule now, in addition to its own times. A repeat within a day, with the same Idempotency-Key, fires nothing and returns the state of the first run. A user's runs are limited; operators' runs are not. */
         post: operations["run_schedule"];
         delete?: never;
         options?: never;
@@ -614,7 +614,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Return a span of a schedule in short: each outcome, the definitions that were in force, the pauses of groups, the changes of the clocks, the fire times ahead, and what does not add up. By default it is the day behind us and the day ahead. */
+        /** Return a span of a schedule in short: each outcome, the definitions that were in force, the pauses of groups, the changes of the clocks, the fire times ahead, and times that do not add up. By default the span is the day behind us and the day ahead. */
         get: operations["show_timeline"];
         put?: never;
         post?: never;
@@ -769,7 +769,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Return what an expression means, before anything is saved: a sentence, the next fire times with changes of the clocks, and warnings. What a put would refuse of the times is a warning. */
+        /** Return the meaning of an expression before anything is saved: a sentence, the next fire times with changes of the clocks, and warnings. Times that a put would refuse are warnings. */
         post: operations["preview"];
         delete?: never;
         options?: never;
@@ -801,7 +801,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Return the actions that a schedule may name. A schedule has its action's policies unless it chooses others; it may choose those in `mayChange`. */
+        /** Return the actions that a schedule may name. A schedule has its action's policies unless it chooses others. It may choose only the policies in `mayChange`. */
         get: operations["list_actions_for_user"];
         put?: never;
         post?: never;
@@ -818,7 +818,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Return the backfills of a user's schedules that stand, and those that ended, for 400 days; the newest first. */
+        /** Return the backfills of a user's schedules, the newest first: those that stand, and for 400 days those that ended. */
         get: operations["list_backfills_for_user"];
         put?: never;
         post?: never;
@@ -835,7 +835,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Return a backfill, and how far it is. */
+        /** Return a backfill and its progress. */
         get: operations["get_backfill_for_user"];
         put?: never;
         post?: never;
@@ -905,7 +905,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Say how many occurrences are due in each minute ahead: of the token's user, or of all users to operators. With a `schedule` it says what that would add, and in `bounds` where more is due than the stack delivers, than operators allow, or than `most`. A call reads for some ten seconds. If there is more, the answer has the sums so far and a `cursor`: send the same body with it, until it is null. On DynamoDB a forecast of many users first tells its cost, and reads nothing without `yes`. */
+        /** Count the occurrences that are due in each minute ahead: of the token's user, or for operators of all users. With a `schedule`, the answer also has the occurrences that it would add. `bounds` names the windows in which more is due than the stack delivers, than operators allow, or than `most`. A call reads for some ten seconds. If more is left to read, the answer has the sums so far and a `cursor`: send the same body with the cursor, until it is null. On DynamoDB, a forecast of many users first tells its cost, and reads nothing without `yes`. */
         post: operations["forecast_for_user"];
         delete?: never;
         options?: never;
@@ -920,7 +920,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Return a page of jobs by id, which begins with the time at which it was made: those in one state, of one flow. If few match, a page may be short, or empty: go on until `cursor` is null. */
+        /** Return a page of jobs, in one state or of one flow. They are ordered by id, and so by the time of their creation. If few jobs match, a page may be short or empty: go on until `cursor` is null. */
         get: operations["list_jobs_for_user"];
         put?: never;
         /** Enqueue a job: an action that runs once, without a schedule, at once or at a time. The same `key` within a day makes nothing more and is answered with the first job (200). */
@@ -974,7 +974,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** End a job that waits or runs. An action that runs goes on, but it can no longer settle, and what it wrote in a transaction is undone. One that is cancelled stays so. */
+        /** End a job that waits or runs. An action that runs goes on, but can no longer settle: its writes in a transaction are undone. A job that is cancelled stays so. */
         post: operations["cancel_job_for_user"];
         delete?: never;
         options?: never;
@@ -989,7 +989,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Explain what became of a job, or what will: a verdict, sentences, and what they follow from. */
+        /** Explain the outcome of a job, or what will become of it: a verdict, sentences, and the facts that they follow from. */
         get: operations["explain_job_for_user"];
         put?: never;
         post?: never;
@@ -1043,7 +1043,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Create or replace up to 500 schedules in one call. Each is answered by itself, in order, as a PUT of it is: with its status, and the schedule or the error. One that is wrong stops no other. Each counts as a write of the user. A repeat changes nothing more. */
+        /** Create or replace up to 500 schedules in one call. Each has an answer of its own, in order, as a PUT has: its status, and the schedule or the error. A wrong one stops no other. Each counts as a write of the user. A repeat changes nothing more. */
         post: operations["put_schedules_for_user"];
         delete?: never;
         options?: never;
@@ -1077,7 +1077,7 @@ export interface paths {
         };
         /** Return a schedule. */
         get: operations["get_schedule_for_user"];
-        /** Create or replace a schedule. A pause of it goes on, unless the body has `enabled`. */
+        /** Create or replace a schedule. Its pause goes on, unless the body has `enabled`. */
         put: operations["put_schedule_for_user"];
         post?: never;
         /** Delete a schedule; its history stays. */
@@ -1097,7 +1097,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Make the fire times of a schedule in a span of the past again. Unless `dryRun` is false, nothing is made: the answer tells what would be. Ticks bring the times, at most `atOnce` each; they stand beside the schedule's own ones, and use up none of its runs. */
+        /** Make the fire times of a schedule in a span of the past again. Unless `dryRun` is false, nothing is made: the answer is the plan. Ticks bring the times, at most `atOnce` each. The occurrences stand beside the schedule's own ones, and use up none of its runs. */
         post: operations["start_backfill_for_user"];
         delete?: never;
         options?: never;
@@ -1112,7 +1112,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Explain why a schedule fired at a time, did not, or whether it will: a verdict, sentences, and what they follow from. It outlives the schedule. */
+        /** Explain why a schedule fired at a time or did not, or if it will fire: a verdict, sentences, and the facts that they follow from. The explanation outlives the schedule. */
         get: operations["explain_for_user"];
         put?: never;
         post?: never;
@@ -1199,7 +1199,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Fire a schedule now, besides its own times. A repeat within a day, with the same Idempotency-Key, fires nothing and returns the state of the first run. A user's runs are limited; operators' runs are not. */
+        /** Fire a schedule now, in addition to its own times. A repeat within a day, with the same Idempotency-Key, fires nothing and returns the state of the first run. A user's runs are limited; operators' runs are not. */
         post: operations["run_schedule_for_user"];
         delete?: never;
         options?: never;
@@ -1214,7 +1214,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Return a span of a schedule in short: each outcome, the definitions that were in force, the pauses of groups, the changes of the clocks, the fire times ahead, and what does not add up. By default it is the day behind us and the day ahead. */
+        /** Return a span of a schedule in short: each outcome, the definitions that were in force, the pauses of groups, the changes of the clocks, the fire times ahead, and times that do not add up. By default the span is the day behind us and the day ahead. */
         get: operations["show_timeline_for_user"];
         put?: never;
         post?: never;
@@ -1263,8 +1263,8 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         /**
-         * @description An action. Its schedules have its `policies` unless they choose others; they may choose those
-         *     in `mayChange`. If `users` is false, only the application may schedule it.
+         * @description An action. Its schedules have its `policies` unless they choose others. They may choose only
+         *     the policies in `mayChange`. If `users` is false, only the application may schedule it.
          */
         ActionView: {
             action: string;
@@ -1379,9 +1379,9 @@ export interface components {
         };
         /**
          * @description The plan of a backfill: the times that it would bring, from the `first` to the `last`, and
-         *     those that have `fired`. `outcomes` counts the times by what the history has of them. It takes
-         *     at least so many ticks, and seconds. If the schedule is `paused`, or `heldBy` the pause of a
-         *     group, the backfill waits for the end of that.
+         *     those that have `fired`. `outcomes` counts the times by their outcomes in the history. The ticks
+         *     and the seconds are the least that the backfill takes. If the schedule is `paused`, or `heldBy`
+         *     the pause of a group, the backfill waits for that pause's end.
          */
         BackfillPlan: {
             fired: number;
@@ -1398,7 +1398,7 @@ export interface components {
             toBring: number;
         };
         /**
-         * @description A backfill, and how far it is: times up to the `cursor` were brought, or had fired before.
+         * @description A backfill and its progress: times up to the `cursor` were brought, or had fired before.
          *     `waitsFor` says why it brings nothing just now.
          */
         BackfillView: {
@@ -1437,9 +1437,10 @@ export interface components {
             since: string | null;
         };
         /**
-         * @description The most that may be due in each minute, hour or day of the clock: what the stack has shown
-         *     (`measured`), what an operator `ordered`, or what was `given`; null if it is `unknown`. Then the
-         *     first windows that are over, and the shortest `spread` in seconds with which none is.
+         * @description The most that may be due in each minute, hour or day of the clock, and its source: the pace
+         *     of the stack (`measured`), an operator's limit (`ordered`), or the question (`given`); null if
+         *     it is `unknown`. Then the first windows in which more is due, and the shortest `spread` in
+         *     seconds that fits.
          */
         BoundView: {
             /** @enum {string} */
@@ -1462,8 +1463,9 @@ export interface components {
             occurrence: components["schemas"]["AnyOccurrence"];
         };
         /**
-         * @description The result of one call: how many it changed (if it is a dry run: would change), and how many
-         *     it declined. It names some of both. `cursor` goes on after them; null: there are no others.
+         * @description The result of one call: the number of occurrences that it changed (in a dry run: would
+         *     change), and the number that it declined. It names some of both. `cursor` goes on after them;
+         *     null: there are no more.
          */
         ChangedOccurrences: {
             changed: number;
@@ -1551,8 +1553,8 @@ export interface components {
         };
         /**
          * @description An error, and what to do. Every refusal has this form, also one of the gateway before any of
-         *     our code runs: then the code is `refused` or `unavailable`. `problems` lists all that is wrong
-         *     with the request; `limit` and `value` name a quota.
+         *     our code runs: then the code is `refused` or `unavailable`. `problems` lists everything that is
+         *     wrong with the request; `limit` and `value` name a quota.
          */
         ErrorView: {
             error: string;
@@ -1572,8 +1574,8 @@ export interface components {
          * @description The explanation of one time. `said` are its sentences, the verdict first.
          *
          *     `definition` was in force then. `occurrence` is the history's entry of that time, which may be a
-         *     range, with its `events`. If the time is no fire time, `before` and `after` are those beside it.
-         *     `upcoming` are the next fire times from now on.
+         *     range, with its `events`. If the time is no fire time, `before` and `after` are the fire times
+         *     beside it. `upcoming` are the next fire times from now on.
          */
         ExplanationView: {
             after: string | null;
@@ -1595,7 +1597,7 @@ export interface components {
             schedules: components["schemas"]["ScheduleView"][];
             user: string;
         };
-        /** @description An occurrence of an export. `body` is what its caller sent, if the call came from outside. */
+        /** @description An occurrence of an export. `body` is the body that an outside caller sent. */
         ExportedOccurrence: {
             attempts: number;
             begunAt: string | null;
@@ -1618,17 +1620,23 @@ export interface components {
             until: string | null;
             updatedAt: string;
         };
-        /** @description A flow, and how many of the dead are of it. */
+        /** @description A flow, and how many of these dead it has. */
         FailingFlow: {
             dead: number;
             flow: string;
         };
-        /** @description A user, and how many of the dead are of that user; empty: of static schedules. */
+        /**
+         * @description A user, and how many of these dead the user has. An empty user stands for static
+         *     schedules.
+         */
         FailingUser: {
             dead: number;
             user: string;
         };
-        /** @description The flows and the users that most of the newest dead of the last day are of: `of` so many. */
+        /**
+         * @description The flows and the users with the most of the newest dead of the last day. `of` is the number
+         *     of these dead.
+         */
         FailingView: {
             flows: components["schemas"]["FailingFlow"][];
             of: number;
@@ -1655,20 +1663,23 @@ export interface components {
             local: string;
             utc: string;
         };
-        /** @description A flow and those of its actions that a schedule may name. */
+        /** @description A flow and its actions that a schedule may name. */
         FlowView: {
             actions: components["schemas"]["OfferView"][];
             flow: string;
         };
-        /** @description The flows of the deployment; for a user, those with an action that users may schedule. */
+        /**
+         * @description The flows of the deployment; for a user, only flows with an action that users may
+         *     schedule.
+         */
         FlowsView: {
             flows: components["schemas"]["FlowView"][];
         };
         /**
-         * @description The question of a forecast: the occurrences due `from` an instant (now) until another (a
-         *     day later), at most eight days; of a flow, or of one of its actions. `most` are allowed in each
-         *     `per` of the clock, in UTC. A run `lasts` so many seconds. On DynamoDB, `yes` agrees to the cost
-         *     of the read.
+         * @description The question of a forecast: the occurrences due `from` an instant (now) until another (a day
+         *     later), at most eight days; of a flow, or of one of its actions. `most` are allowed in each
+         *     `per` of the clock, in UTC. A run `lasts` a number of seconds. On DynamoDB, `yes` agrees to the
+         *     cost of the read.
          */
         ForecastBody: {
             action?: string | null;
@@ -1698,9 +1709,9 @@ export interface components {
             schedules: number | null;
         };
         /**
-         * @description A schedule that is not saved. With the `key` of a schedule that is there, it takes that
-         *     schedule's place, and takes from it the fields that are left out. Without a key, each of so many
-         *     users (`copies`) gets one.
+         * @description A schedule that is not saved. With the `key` of a saved schedule, it takes that schedule's
+         *     place, and the fields that are left out are that schedule's. Without a key, `copies` users get
+         *     one each.
          */
         ForecastSchedule: {
             action?: string | null;
@@ -1717,7 +1728,7 @@ export interface components {
         };
         /**
          * @description The occurrences that are `due` in a span: `fires` of crons, recorded ones that are `waiting`,
-         *     and `jobs`. `added` are those that the schedule that is not saved would add.
+         *     and `jobs`. The schedule that is not saved would add `added`.
          */
         ForecastSums: {
             added: number;
@@ -1748,7 +1759,10 @@ export interface components {
             at: string;
             due: number;
         };
-        /** @description A flow, or a `flow/action`, that is not deployed, and how many active schedules name it. */
+        /**
+         * @description A flow, or a `flow/action`, that is not deployed, and the number of active schedules that
+         *     name it.
+         */
         GoneFlow: {
             flow: string;
             schedules: number;
@@ -1789,8 +1803,8 @@ export interface components {
             history: components["schemas"]["OccurrenceView"][];
         };
         /**
-         * @description A job: an action that runs once, `at` a time, or after a `delay` of so many seconds, or at
-         *     once. Within a day, the same `key` in one flow makes nothing more.
+         * @description A job: an action that runs once, `at` a time, after a `delay` in seconds, or now. Within a
+         *     day, the same `key` in one flow makes nothing more.
          */
         JobBody: {
             action: string;
@@ -1824,7 +1838,7 @@ export interface components {
         };
         /**
          * @description A job: one occurrence without a schedule, due `at` a time. Its other fields are those of a
-         *     line of the history. It has `endedAt` once nothing more becomes of it.
+         *     line of the history. It has `endedAt` once it has ended for good.
          */
         JobView: {
             action: string;
@@ -1892,7 +1906,7 @@ export interface components {
             running: number;
             scope: string;
         };
-        /** @description The number of limits, and five of them: first those that have no place. */
+        /** @description The number of limits, and five of them: those without a place come first. */
         LimitsInShort: {
             count: number;
             first: components["schemas"]["LimitView"][];
@@ -1915,8 +1929,8 @@ export interface components {
             locks: components["schemas"]["LockView"][];
         };
         /**
-         * @description The occurrences to change: those that a filter names, `limit` in one call, after a `cursor`.
-         *     Unless `dryRun` is false, nothing is changed.
+         * @description The occurrences to change: those that the filter names, `limit` in one call, after a
+         *     `cursor`. Unless `dryRun` is false, nothing is changed.
          */
         ManyOccurrences: {
             cursor?: string | null;
@@ -2180,7 +2194,7 @@ export interface components {
         };
         /**
          * @description An expression to look at before anything is saved: its next `limit` times after `after`, or
-         *     from now on. Of the policies, those count that name fire times.
+         *     from now on. Only the policies that name fire times count.
          */
         PreviewBody: {
             after?: string | null;
@@ -2193,7 +2207,7 @@ export interface components {
             /** @example Europe/Berlin */
             timezone?: string | null;
         };
-        /** @description An expression as a put keeps it, in words, with its next fire times, and what to mind. */
+        /** @description An expression as a put keeps it, in words, with its next fire times and warnings. */
         PreviewView: {
             cron: string;
             timezone: string | null;
@@ -2228,8 +2242,8 @@ export interface components {
         };
         /**
          * @description The answer to one schedule of a batch: its status, and the schedule or the error. A schedule
-         *     that fires more often than the tick comes has a `warning`. One that a limit of the minute
-         *     refuses may be put again `retryAfter` so many seconds.
+         *     that fires more often than the tick comes has a `warning`. A schedule that a limit of the minute
+         *     refuses may be put again after `retryAfter` seconds.
          */
         PutView: {
             error: components["schemas"]["ErrorView"] | null;
@@ -2273,7 +2287,7 @@ export interface components {
         };
         /**
          * @description A restore from a backup that is not recovered, so that no tick claims: the last instant that
-         *     the store noted, that of its witness, and when a tick found it.
+         *     the store noted, the instant of its witness, and the time at which a tick found the restore.
          */
         RestoredView: {
             foundAt: string;
@@ -2448,9 +2462,9 @@ export interface components {
         /** @enum {string} */
         Verdict: "fired" | "failed" | "lost" | "rejected" | "poisoned" | "overlap" | "missed" | "paused" | "disabled" | "schedule_deleted" | "superseded" | "quota" | "operator" | "running" | "will_retry" | "will_fire" | "may_overlap" | "not_a_fire_time" | "skipped_by_clock" | "repeated_by_clock" | "outside_window" | "no_schedule" | "unreadable" | "backfilled" | "unindexed" | "unaccounted" | "unknown";
         /**
-         * @description Up to when the hourly verification has seen every schedule, when it ended that, and how many
-         *     `faults` it found: times that do not add up; null if that is not known. It has found
-         *     `faultsSince` in what it has seen of the times since.
+         * @description The last pass of the hourly verification: the time up to which it has seen every schedule,
+         *     its end, and the number of `faults`, which are times that do not add up; null if it is not
+         *     known. The pass since has found `faultsSince` so far.
          */
         VerifiedView: {
             endedAt: string | null;

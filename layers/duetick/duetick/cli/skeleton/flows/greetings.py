@@ -25,7 +25,7 @@ greetings = Flow("greetings", settings=Settings)
 
 @greetings.action("greet", policies={"delivery": "at_least_once"})
 def greet(greeting: Greeting, ctx: Context) -> None:
-    """Greet the user on behalf of whom it runs, and publish that if there is a topic."""
+    """Greet the user of the schedule, and publish the greeting if there is a topic."""
     settings = ctx.settings.read(Settings)
     text = f"{settings.sender} to {ctx.principal.user_id}: {greeting.text}"
     print(text)
