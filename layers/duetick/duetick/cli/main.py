@@ -22,6 +22,7 @@ from duetick.cli.overview import add_overview
 from duetick.cli.parsing import note_parser, read, whole
 from duetick.cli.pauses import add_pauses
 from duetick.cli.plain_log import log_to_stderr
+from duetick.cli.plain_output import plain_output
 from duetick.cli.problem import CliProblem
 from duetick.cli.projects import add_projects
 from duetick.cli.purge import add_purge
@@ -79,7 +80,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command. Return the exit code: 0 if it was done, 1 if it was refused or failed, 2 if
     the arguments are wrong, 130 after Ctrl-C.
     """
-    chosen = read(_parser(), arguments)
+    with plain_output():
+        chosen = read(_parser(), arguments)
+    # What flows print in a local stack is theirs.
+    with nullcontext() if chosen.command is _local else plain_output():
+        return _run(chosen)
+
+
+def _run(chosen: argparse.Namespace) -> int:
     try:
         with nullcontext() if chosen.command is _local else log_to_stderr():
             chosen.command(chosen)
