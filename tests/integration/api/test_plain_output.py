@@ -60,6 +60,21 @@ def test_no_argument_that_is_refused_steers_the_terminal(
     assert steers(capsys.readouterr().err) == set()
 
 
+@pytest.mark.parametrize(
+    "arguments", [["get", "k", "--user", "\udcff"], ["list", "--flow", "\udcff"]]
+)
+def test_an_argument_that_is_not_utf_8_is_refused_plainly(
+    running: Product,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+) -> None:
+    monkeypatch.setenv("DUETICK_OPERATOR", running.stack.operator)
+    monkeypatch.setenv("DUETICK_TOKEN", running.stack.token)
+    assert main(["schedules", "--url", running.stack.server.url, *arguments]) == 1
+    assert capsys.readouterr().err == "duetick: An argument is not UTF-8; write it in UTF-8.\n"
+
+
 def test_the_json_of_the_command_has_the_texts_whole(
     odd: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -106,11 +106,18 @@ def _run(chosen: argparse.Namespace) -> int:
     except Exception as problem:
         if os.environ.get("DUETICK_DEBUG"):
             raise
-        why = redact_text(str(problem))
-        told = f"unexpected: {type(problem).__name__}: {why}. DUETICK_DEBUG=1 shows where."
-        print(f"duetick: {name_extra(problem) or told}", file=sys.stderr)
+        print(f"duetick: {_unexpected(problem)}", file=sys.stderr)
         return 1
     return 0
+
+
+def _unexpected(problem: Exception) -> str:
+    """Return what is said of a problem that no part of the command knows."""
+    if isinstance(problem, UnicodeEncodeError) and problem.reason.startswith("surrogates"):
+        return "An argument is not UTF-8; write it in UTF-8."
+    why = redact_text(str(problem))
+    told = f"unexpected: {type(problem).__name__}: {why}. DUETICK_DEBUG=1 shows where."
+    return name_extra(problem) or told
 
 
 def _parser() -> argparse.ArgumentParser:
