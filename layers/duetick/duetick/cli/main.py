@@ -1,6 +1,7 @@
 """The `duetick` command."""
 
 import argparse
+import errno
 import os
 import signal
 import sys
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
     from duetick.cli.asking import Commands
 
 EXIT_CODES: Final = "Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 130 Ctrl-C."
+FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+"""The refusals of a system that has no room."""
 
 VERBS: Final = (
     add_costs,
@@ -115,6 +118,8 @@ def _unexpected(problem: Exception) -> str:
     """Return what is said of a problem that no part of the command knows."""
     if isinstance(problem, UnicodeEncodeError) and problem.reason.startswith("surrogates"):
         return "An argument is not UTF-8; write it in UTF-8."
+    if isinstance(problem, OSError) and problem.errno in FULL:
+        return f"{problem.filename or 'The output'} cannot be written ({problem.strerror})."
     why = redact_text(str(problem))
     told = f"unexpected: {type(problem).__name__}: {why}. DUETICK_DEBUG=1 shows where."
     return name_extra(problem) or told

@@ -43,9 +43,14 @@ class PlainOutput:
 @contextmanager
 def plain_output() -> Iterator[None]:
     """Let what the block prints be plain, on both outputs."""
-    out, errors = (cast("TextIO", PlainOutput(one)) for one in (sys.stdout, sys.stderr))
+    out, errors = (_plain_of(one) for one in (sys.stdout, sys.stderr))
     with redirect_stdout(out), redirect_stderr(errors):
         yield
+
+
+def _plain_of(raw: TextIO | None) -> TextIO:
+    """Return a plain output. One that the caller has closed is None in Python."""
+    return cast("TextIO", PlainOutput(raw or io.StringIO()))
 
 
 @contextmanager

@@ -164,5 +164,12 @@ def _open(path: Path | None) -> Iterator[TextIO]:
         raise CliProblem(
             f"{path} cannot be made ({problem.strerror}). Name a new file in a folder of yours."
         ) from problem
-    with file:
-        yield file
+    try:
+        with file:
+            yield file
+    except BaseException as problem:
+        path.unlink(missing_ok=True)
+        if isinstance(problem, OSError):
+            wrong = f"{path} cannot be written ({problem.strerror}). Nothing is left of it."
+            raise CliProblem(wrong) from problem
+        raise
