@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from duetick.cli import new, package
 from duetick.cli.main import main
+from duetick.cli.tokens import keep_key
 
 from tests.integration.local_product import Product
 
@@ -86,3 +87,41 @@ def test_of_an_export_that_has_no_room_nothing_is_left(
         FullOutput().write("")
 
     monkeypatch.setattr("duetick.cli.transfer.exporting.print", print_nowhere, raising=False)
+    known = ["--url", running.stack.server.url, "--token", running.stack.token]
+    assert main(["export", "csv", *known, "--output", str(file)]) == 1
+    said = f"{file} cannot be written (No space left on device). Nothing is left of it."
+    assert capsys.readouterr().err == f"duetick: {said}\n"
+    assert not file.exists()
+
+
+def test_an_output_that_is_full_is_told_plainly(
+    running: Product, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known = ["--url", running.stack.server.url, "--token", running.stack.token]
+    monkeypatch.setattr("sys.stdout", FullOutput())
+    assert main(["schedules", *known, "list"]) == 1
+    told = "duetick: The output cannot be written (No space left on device).\n"
+    assert capsys.readouterr().err == told
+
+
+def test_an_output_that_is_closed_is_no_problem(
+    running: Product, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = ["--url", running.stack.server.url, "--token", running.stack.token]
+    monkeypatch.setattr("sys.stdout", None)
+    assert main(["schedules", *known, "list"]) == 0
+
+
+def test_a_key_that_is_another_users_is_told_plainly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keep_key(tmp_path)
+    monkeypatch.chdir(tmp_path)
+
+    def refuse(path: Path, *_: object) -> str:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "read_text", refuse)
+    assert main(["token"]) == 1
+    told = capsys.readouterr().err
+    assert "local-key cannot be read (Permission denied). It is the key of a local stack" in told
