@@ -92,7 +92,10 @@ def url_of(region: str) -> str:
 
 def is_of_this_machine(endpoint: str | None) -> bool:
     """Return True for DynamoDB Local or its like on this machine: it accepts any credentials."""
-    return urlsplit(endpoint or "").hostname in _HOSTS_OF_THIS_MACHINE
+    try:
+        return urlsplit(endpoint or "").hostname in _HOSTS_OF_THIS_MACHINE
+    except ValueError:  # it is no address, which whoever connects says
+        return False
 
 
 def _find_endpoint(env: Mapping[str, str]) -> str | None:
