@@ -167,7 +167,11 @@ NOTHING = re.compile(
 @pytest.mark.parametrize("place", UNREAD)
 def test_before_the_first_answer_no_page_says_that_there_is_nothing(desk: Desk, place: str) -> None:
     held: list[Route] = []
-    desk.page.route("**/console/api/**", lambda route: held.append(route))
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    desk.page.route("**/console/api/**", hold)
     desk.page.goto(f"{desk.running.stack.server.url}/console#/{place}")
     expect(desk.main.get_by_role("status")).to_have_text("Reading …")
     expect(desk.main).to_have_attribute("aria-busy", "true")
