@@ -239,3 +239,22 @@ def test_a_duration_is_read_as_each_database_writes_it(given: object, seconds: o
     stored = {"id": "a", "trigger": trigger, "misfire_grace_time": given, "max_running_jobs": 1}
     found = only(apscheduler.read_rows("rows", [stored], SINCE))
     assert found.timing.policies.get("longestLateness") == seconds
+
+
+DUMP = "COPY pgboss.schedule (name, key, cron, timezone, data, options) FROM stdin;\n{}\n\\.\n"
+
+
+@pytest.mark.parametrize("separator", ["\u2028", "\u2029", "\u0085"])
+def test_a_separator_of_unicodes_is_part_of_a_row(tmp_path: Path, separator: str) -> None:
+    data = json.dumps({"a": f"x{separator}y"}, ensure_ascii=False)
+    file = tmp_path / "dump.sql"
+    file.write_text(DUMP.format(f"q\tk\t0 9 * * *\tUTC\t{data}\t\\N"))
+    (row,) = rows_of_file(file, ["schedule"], [])
+    assert row["data"] == data
+
+
+def test_a_dump_that_was_cut_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "dump.sql"
+    file.write_text(DUMP.format("q\tk\t0 9 * * *"))
+    with pytest.raises(CliProblem, match=r"3 cells, and its table 6 columns\. Is the dump whole"):
+        rows_of_file(file, ["schedule"], [])

@@ -48,7 +48,7 @@ def read_document(place: str, document: Mapping[str, Any]) -> Iterator[SourcePar
     for listed in ("Schedules", "Rules"):
         if isinstance(document.get(listed), list):
             for one in document[listed]:
-                yield from _read_one(place, one)
+                yield from _read_one(place, one if isinstance(one, dict) else {})
             return
     yield from _read_one(place, document)
 
@@ -60,9 +60,11 @@ def _read_one(place: str, one: Mapping[str, Any]) -> Iterator[SourcePart]:
         return
     rule = "EventBusName" in one or ":rule/" in str(one.get("Arn", ""))
     targets = one.get("Targets") or [{}] if rule else [one.get("Target") or {}]
+    if not isinstance(targets, list):
+        targets = [targets]
     for target in targets:
         try:
-            yield _item(name, one, target, is_rule=rule, alone=len(targets) == 1)
+            yield _item(name, one, _object("target", target), is_rule=rule, alone=len(targets) == 1)
         except NotReadable as problem:
             yield RefusedItem(name, _show(one), problem.why, problem.instead)
 
@@ -108,6 +110,12 @@ def _timing(one: Mapping[str, Any], target: Mapping[str, Any], notes: list[str])
     return Timing(cron, zone, policies, enabled=one.get("State", "ENABLED") != "DISABLED")
 
 
+def _object(name: str, value: object) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise NotReadable(f"its {name} is no object", "what `aws scheduler get-schedule` prints")
+    return value
+
+
 def _window(one: Mapping[str, Any]) -> dict[str, Json]:
     """Return the start and the end, as policies."""
     names = (("StartDate", "startsAt"), ("EndDate", "endsAt"))
@@ -121,14 +129,14 @@ def _instant(value: object) -> str:
             moment = datetime.fromtimestamp(value, UTC)
         else:
             moment = datetime.fromisoformat(str(value))
+        aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return aware.astimezone(UTC).isoformat().replace("+00:00", "Z")
     except (ValueError, OverflowError) as problem:
         raise NotReadable(f"the date {value!r} cannot be read", "2026-12-01T09:00:00Z") from problem
-    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return aware.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def _spread(one: Mapping[str, Any], notes: list[str]) -> dict[str, Json]:
-    window = one.get("FlexibleTimeWindow") or {}
+    window = _object("FlexibleTimeWindow", one.get("FlexibleTimeWindow") or {})
     if window.get("Mode") != "FLEXIBLE":
         return {}
     minutes = read_number("MaximumWindowInMinutes", window.get("MaximumWindowInMinutes") or 0)
@@ -138,7 +146,7 @@ def _spread(one: Mapping[str, Any], notes: list[str]) -> dict[str, Json]:
 
 def _retries(target: Mapping[str, Any], notes: list[str]) -> dict[str, Json]:
     """Return the promise and the retries, unless they are those that nobody chose."""
-    given = target.get("RetryPolicy") or {}
+    given = _object("RetryPolicy", target.get("RetryPolicy") or {})
     if target.get("DeadLetterConfig"):
         notes.append("its dead-letter queue is the policy onFailure here: name an action for it")
     if not given or {**USUAL_RETRIES, **given} == USUAL_RETRIES:
