@@ -66,6 +66,15 @@ def test_a02_a_time_that_cannot_be_read_is_told(client: Client, at: str) -> None
     assert refused(client.explain, "hello", at=at) == (400, "invalid_schedule")
 
 
+@pytest.mark.parametrize("digits", [21, 5_000])
+def test_a_time_of_too_many_digits_is_refused_as_any_other(client: Client, digits: int) -> None:
+    client.put("hello", HELLO)
+    with pytest.raises(
+        ApiError, match=r"^at: expected a time like 2026-12-01T09:00:00Z, got '9{40}'"
+    ):
+        client.explain("hello", at="9" * digits)
+
+
 def test_j07_users_read_what_was_told_and_operators_what_was_raised(
     running: Product, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,6 +31,7 @@ LARGEST_BODY: Final = 256 * 1024
 """The most bytes of a request body."""
 LONGEST_DATE: Final = 8
 """The length of 20261201, which is a date. A longer number counts milliseconds."""
+LONGEST_MILLISECONDS: Final = 20
 
 _Link: TypeAlias = tuple["_Link", str | int] | None
 """The place of a part in a value: the place of its parent, and its name or number in it."""
@@ -72,8 +73,9 @@ def instant(name: str, value: Json) -> int | None:
 
 def moment(name: str, value: Json) -> int | None:
     """Return an instant as `instant` does, also of milliseconds that are written as text."""
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) > LONGEST_DATE:
-        return instant(name, int(value))
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        if LONGEST_DATE < len(value) <= LONGEST_MILLISECONDS:
+            return instant(name, int(value))
     return instant(name, value)
 
 
