@@ -69,7 +69,7 @@ def test_a02_a_time_that_cannot_be_read_is_told(client: Client, at: str) -> None
 @pytest.mark.parametrize("digits", [21, 5_000])
 def test_a_time_of_too_many_digits_is_refused_as_any_other(client: Client, digits: int) -> None:
     client.put("hello", HELLO)
-    with pytest.raises(ApiError, match="^at: expected a time like .*, got '9{40}'"):
+    with pytest.raises(ApiError, match=r"^at: expected a time like .*, got '9{21}"):
         client.explain("hello", at="9" * digits)
 
 
