@@ -175,6 +175,12 @@ def test_a_listing_of_something_else_is_refused_and_ends_no_import() -> None:
     assert [type(one).__name__ for one in found] == ["RefusedItem", "RefusedItem", "SourceItem"]
 
 
+@pytest.mark.parametrize("zone", [{"a": 1}, ["UTC"], 5])
+def test_a_zone_that_is_no_text_ends_no_import(zone: object) -> None:
+    found = read(changed(ScheduleExpressionTimezone=zone), changed())
+    assert len(found) == 2
+
+
 def test_a_date_before_all_dates_is_refused() -> None:
     one = {"Name": "a", "ScheduleExpression": "rate(5 minutes)"}
     early = one | {"StartDate": "0001-01-01T00:00:00+14:00"}

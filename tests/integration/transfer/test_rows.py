@@ -258,3 +258,25 @@ def test_a_dump_that_was_cut_is_told(tmp_path: Path) -> None:
     file.write_text(DUMP.format("q\tk\t0 9 * * *"))
     with pytest.raises(CliProblem, match=r"3 cells, and its table 6 columns\. Is the dump whole"):
         rows_of_file(file, ["schedule"], [])
+
+
+TRIGGERS: list[tuple[str, object]] = [
+    ("cron:CronTrigger", {"version": 1, "timezone": "UTC"}),
+    ("cron:CronTrigger", {"version": 1, "timezone": "UTC", "fields": ["*"]}),
+    ("cron:CronTrigger", 5),
+    ("interval:IntervalTrigger", {"version": 1}),
+    ("calendarinterval:CalendarIntervalTrigger", {"version": 1, "interval": [1]}),
+    ("date:DateTrigger", {"version": 1, "run_time": "soon"}),
+    ("combining:OrTrigger", {"version": 1, "triggers": 5}),
+]
+
+
+@pytest.mark.parametrize(("name", "state"), TRIGGERS)
+def test_a_trigger_of_another_form_is_refused_and_ends_no_import(name: str, state: object) -> None:
+    odd = json.dumps({"_apscheduler_json": [f"apscheduler.triggers.{name}", state]})
+    rows: list[dict[str, object]] = [
+        {"id": "odd", "trigger": odd},
+        {"id": "long", "misfire_grace_time": 10**400},
+    ]
+    found = [*apscheduler.read_rows("f", rows, SINCE)]
+    assert [type(one).__name__ for one in found] == ["RefusedItem", "RefusedItem"]

@@ -29,7 +29,6 @@ USUAL_RETRIES: Final = {"MaximumRetryAttempts": 185, "MaximumEventAgeInSeconds":
 
 USUAL_GROUP: Final = "default"
 CONTEXT: Final = "<aws.scheduler."
-UTC_ZONES: Final = frozenset({None, "", "UTC"})
 NO_EXPRESSION: Final = "list-schedules prints no expression"
 
 
@@ -94,8 +93,8 @@ def _show(one: Mapping[str, Any]) -> str:
 
 
 def _timing(one: Mapping[str, Any], target: Mapping[str, Any], notes: list[str]) -> Timing:
-    zone = one.get("ScheduleExpressionTimezone")
-    zone = None if zone in UTC_ZONES else str(zone)
+    named = str(one.get("ScheduleExpressionTimezone") or "UTC")
+    zone = None if named == "UTC" else named
     try:
         cron = parse(str(one["ScheduleExpression"]))
         check_zone(zone)
