@@ -7,6 +7,14 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+from botocore.exceptions import (
+    ClientError,
+    EndpointConnectionError,
+    NoCredentialsError,
+    NoRegionError,
+    ProfileNotFound,
+)
+from botocore.parsers import ResponseParserError
 from botocore.session import Session
 from duetick.cli.deployed import Deployed
 from duetick.cli.main import main
@@ -123,6 +131,42 @@ def test_a_stack_that_cannot_be_reached_is_not_taken_for_the_local_one(
     told = capsys.readouterr().err
     assert "from inside its VPC" in told
     assert "make run" not in told
+
+
+def answered(code: str) -> ClientError:
+    """An answer of AWS's."""
+    return ClientError({"Error": {"Code": code, "Message": "No."}}, "DescribeStacks")
+
+
+ELSEWHERE = "AWS_ENDPOINT_URL is http://here:1: unset it for AWS, or let it name what emulates AWS."
+
+
+@pytest.mark.parametrize(
+    ("problem", "endpoint", "helps"),
+    [
+        (NoRegionError(), "", "Set AWS_DEFAULT_REGION to a region of AWS"),
+        (ProfileNotFound(profile="nope"), "", "Set AWS_PROFILE to one that"),
+        (NoCredentialsError(), "", "Sign in (`aws sso login`), or set AWS_PROFILE"),
+        (answered("ExpiredToken"), "", "Sign in again: the credentials of this shell have ended"),
+        (answered("InvalidClientTokenId"), "", "AWS does not know the credentials of this shell"),
+        (answered("ValidationError"), "http://here:1", "Are its name, the region and the account"),
+        (EndpointConnectionError(endpoint_url="x"), "", "Is the region right, and does this mach"),
+        (EndpointConnectionError(endpoint_url="x"), "http://here:1", ELSEWHERE),
+        (ResponseParserError("invalid XML received:\nb''"), "http://here:1", ELSEWHERE),
+        (ValueError("Invalid endpoint: x"), "http://here:1", ELSEWHERE),
+    ],
+)
+def test_a_stack_that_is_not_found_is_told_with_what_helps(
+    monkeypatch: pytest.MonkeyPatch, problem: Exception, endpoint: str, helps: str
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+    monkeypatch.setattr(Session, "create_client", Mock(side_effect=problem))
+    with pytest.raises(CliProblem) as told:
+        Deployed.find("duetick")
+    said = str(told.value)
+    assert said.startswith("The stack 'duetick' cannot be described (")
+    assert f"). {helps}" in said
+    assert "\n" not in said
 
 
 class Functions:

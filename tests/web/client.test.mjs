@@ -109,6 +109,15 @@ test("an error is one of ours, whatever stands between answers", async () => {
   }
 });
 
+test("a success that is not the API's is an error of ours", async () => {
+  for (const body of ["<html>Sign in</html>", '{"schedules": [', "[]", "null", "5"]) {
+    const { calls, duetick } = api([200, body]);
+    const problem = await duetick.get("/api/schedules").catch((one) => one);
+    assert.ok(problem instanceof DuetickError);
+    assert.deepEqual([problem.status, problem.error, calls.length], [200, "unreadable", 1]);
+  }
+});
+
 test("an abort is the caller's own, and ends a wait too", async () => {
   const stopped = new AbortController();
   stopped.abort(new Error("typed on"));

@@ -211,6 +211,16 @@ def test_all_that_a_filter_names_are_retried_after_a_dry_run(desk: Desk) -> None
     desk.recorded("retry_occurrences", "the bug is mended")
 
 
+def test_a_reason_that_is_too_long_is_refused_at_its_field(desk: Desk) -> None:
+    desk.go("schedule/ann/invoice", "30 6 * * *")
+    desk.press("Pause")
+    dialog = desk.page.get_by_role("dialog")
+    dialog.get_by_label("Why", exact=True).fill("x" * 501)
+    dialog.get_by_role("button", name="Pause it", exact=True).click()
+    said = "has 501 characters; the most is 500."
+    expect(dialog.locator("#act-why-error")).to_have_text(said)
+
+
 def test_an_action_that_cannot_be_is_refused_before_it_is_tried(desk: Desk) -> None:
     desk.go("occurrences?user=cat&state=dead", "poisoned")
     desk.press(RETRY, first(desk))

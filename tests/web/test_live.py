@@ -9,6 +9,8 @@ from tests.integration.local_product import Product
 from tests.web.desk import Desk
 from tests.web.seeding import order
 
+BUSY = '{"error": "store_unavailable", "message": "The store does not answer; try again."}'
+
 
 @pytest.fixture
 def desk(console: Page, running: Product) -> Desk:
@@ -63,10 +65,9 @@ def test_nothing_is_asked_while_nobody_looks(desk: Desk) -> None:
 
 def test_an_answer_that_fails_is_told_and_the_last_one_stays(desk: Desk) -> None:
     desk.go("schedules?user=ann", "digest")
-    busy = '{"error": "store_unavailable", "message": "The store does not answer; try again."}'
 
     def fail(route: Route) -> None:
-        route.fulfill(status=409, content_type="application/json", body=busy)
+        route.fulfill(status=409, content_type="application/json", body=BUSY)
 
     desk.page.route("**/console/api/**", fail)
     desk.page.clock.run_for(11_000)
@@ -154,3 +155,32 @@ def test_pages_of_a_list_follow_one_another(desk: Desk) -> None:
     expect(desk.main).to_contain_text("k00")
     desk.page.go_back()
     expect(desk.main).to_contain_text("k59")
+
+
+UNREAD = ("orders", "ticks", "schedule/ann/invoice", "jobs", "record", "schedules", "occurrences")
+NOTHING = re.compile(
+    "No pause|Nothing is limited|No flow declares|None has reported|Nobody has|It has not fired|"
+    "None is known|Nothing, among|No job|No operation|No schedule|None, as far"
+)
+
+
+@pytest.mark.parametrize("place", UNREAD)
+def test_before_the_first_answer_no_page_says_that_there_is_nothing(desk: Desk, place: str) -> None:
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    desk.page.route("**/console/api/**", hold)
+    desk.page.goto(f"{desk.running.stack.server.url}/console#/{place}")
+    expect(desk.main.get_by_role("status")).to_have_text("Reading …")
+    expect(desk.main).to_have_attribute("aria-busy", "true")
+    expect(desk.main).not_to_contain_text(NOTHING)
+    for one in held:
+        one.fulfill(status=409, content_type="application/json", body=BUSY)
+    expect(desk.main.get_by_role("alert")).to_contain_text("The store does not answer")
+    expect(desk.main).not_to_contain_text(NOTHING)
+    desk.page.unroute("**/console/api/**")
+    desk.page.clock.run_for(11_000)
+    expect(desk.main.get_by_role("alert")).to_be_hidden()
+    expect(desk.main).not_to_contain_text("Not read yet.")

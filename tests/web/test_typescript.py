@@ -118,4 +118,4 @@ def test_the_client_waits_repeats_and_refuses_as_it_says() -> None:
     cases = Path(__file__).with_name("client.test.mjs")
     told = run([node(), "--test", cases], env={**os.environ, "DUETICK_CLIENT": client})
     assert "# fail 0" in told
-    assert "# tests 12" in told
+    assert "# tests 13" in told

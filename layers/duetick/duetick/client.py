@@ -50,6 +50,7 @@ Fields: TypeAlias = dict[str, Json]
 Body = TypeVar("Body")
 
 TIMEOUT: Final = 30.0
+NO_CONTENT: Final = 204
 WHY_SAFE: Final = "".join(map(chr, range(32, 127))).replace("%", "")
 """The characters of a reason that a header holds as they are."""
 
@@ -397,6 +398,7 @@ class Client:
         while whole["cursor"] is not None:
             part = self._part(whole["cursor"])
             whole["schedules"] += part["schedules"]
+            whole["jobs"] += part["jobs"]
             whole["history"] += part["history"]
             whole["cursor"] = part["cursor"]
         return whole
@@ -421,12 +423,14 @@ class Client:
         sent = {**named, **self._authorize(method, url, data)}
         reply = self._send(method, target, data, {**sent, **(headers or {})})
         if reply.status >= 300:
-            raise _refusal(reply)
+            raise _refusal(reply, self._parts.netloc)
+        if reply.body is None:
+            raise ApiError(reply.status, "unreadable", _not_of_the_api(reply, self._parts.netloc))
         return reply
 
     def _send(
         self, method: str, target: str, data: bytes, headers: Mapping[str, str]
-    ) -> Reply[Fields]:
+    ) -> Reply[Fields | None]:
         secure = self._place.scheme == "https"
         kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
         connection = kind(self._place.hostname or "", self._place.port, timeout=TIMEOUT)
@@ -443,7 +447,7 @@ class Client:
         finally:
             connection.close()
         names = {name.lower(): value for name, value in answer.getheaders()}
-        return Reply(answer.status, names, _object(text))
+        return Reply(answer.status, names, {} if answer.status == NO_CONTENT else _object(text))
 
     def _of(self, key: str) -> str:
         check_key("", key)  # an empty key, or dots, would be the path of another route
@@ -468,12 +472,23 @@ class Client:
             query["cursor"] = page["cursor"]
 
 
-def _refusal(reply: Reply[Any]) -> ApiError:
-    code = str(reply.body.get("error", "refused"))
-    message = str(reply.body.get("message", "No reason given."))
+def _refusal(reply: Reply[Fields | None], place: str) -> ApiError:
+    told = reply.body or {}
+    code = str(told.get("error", "refused"))
+    message = str(told.get("message") or _not_of_the_api(reply, place))
     after = reply.headers.get("retry-after", "")
     seconds = int(after) if after.isdecimal() else None
-    return ApiError(reply.status, code, message, reply.body.get("problems", ()), seconds)
+    problems: Any = told.get("problems")
+    listed = problems if isinstance(problems, list) else ()
+    return ApiError(reply.status, code, message, listed, seconds)
+
+
+def _not_of_the_api(reply: Reply[Fields | None], place: str) -> str:
+    """Return what is said of an answer that the API does not give."""
+    to = reply.headers.get("location")
+    kind = reply.headers.get("content-type", "").partition(";")[0] or "nothing"
+    found = f"leads elsewhere, to {to}" if to else f"gave an answer that is not the API's: {kind}"
+    return f"{place} {found}. Is the address right, and what stands between?"
 
 
 def _dry(dry_run: bool) -> str:
@@ -488,10 +503,10 @@ def _once(idempotency_key: str | None) -> dict[str, str]:
     return {} if idempotency_key is None else {"idempotency-key": idempotency_key}
 
 
-def _object(text: bytes) -> Fields:
-    """Return the body as an object. The body of a gateway may be something else."""
+def _object(text: bytes) -> Fields | None:
+    """Return the body as an object, or None. The body of a gateway may be something else."""
     try:
-        value = json.loads(text or b"{}")
-    except ValueError:
-        return {}
-    return value if isinstance(value, dict) else {}
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None

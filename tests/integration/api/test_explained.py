@@ -2,7 +2,7 @@
 
 import pytest
 from duetick import ActionFailed, Context, Flow
-from duetick.client import Client, Fields
+from duetick.client import ApiError, Client, Fields
 from flows.reminders import reminders
 
 from tests.integration.api.asking import DAY, HELLO, MINUTE, refused
@@ -64,6 +64,13 @@ def test_d12_another_users_schedule_is_none(running: Product, client: Client) ->
 def test_a02_a_time_that_cannot_be_read_is_told(client: Client, at: str) -> None:
     client.put("hello", HELLO)
     assert refused(client.explain, "hello", at=at) == (400, "invalid_schedule")
+
+
+@pytest.mark.parametrize("digits", [21, 5_000])
+def test_a_time_of_too_many_digits_is_refused_as_any_other(client: Client, digits: int) -> None:
+    client.put("hello", HELLO)
+    with pytest.raises(ApiError, match=r"^at: expected a time like .*, got '9{21}"):
+        client.explain("hello", at="9" * digits)
 
 
 def test_j07_users_read_what_was_told_and_operators_what_was_raised(

@@ -56,6 +56,29 @@ def test_o01_what_is_refused_is_recorded_with_the_refusal(running: Product) -> N
     assert outcomes == ["invalid_schedule", "schedule_not_found"]
 
 
+@pytest.mark.parametrize(
+    ("why", "said"),
+    [
+        ("x" * 501, "has 501 characters; the most is 500."),
+        ("a%0Ab", "holds the character U+000A; write one line of characters that can be seen."),
+        ("%1B[31m", "holds the character U+001B; write one line of characters that can be seen."),
+        ("%E2%80%AE", "holds the character U+202E; write one line of characters that can be seen."),
+        ("%FF", "is not UTF-8 in percent-encoding."),
+        ("%ED%A0%80", "is not UTF-8 in percent-encoding."),
+    ],
+)
+def test_o01_a_reason_is_refused_with_its_own_rule(running: Product, why: str, said: str) -> None:
+    headers = {"Duetick-Why": why}
+    status, told = running.call("PUT", PATH, HELLO, running.stack.operator, headers)
+    wrong = {"field": "/Duetick-Why", "code": "invalid_header", "message": said}
+    assert (status, told["problems"]) == (400, [wrong])
+
+
+def test_o01_a_reason_of_blanks_is_none(running: Product) -> None:
+    assert do(running, "PUT", PATH, HELLO, why="%20%09") == 201
+    assert [one["why"] for one in recorded(running)] == [""]
+
+
 def test_o01_who_is_no_operator_is_recorded_nowhere(running: Product) -> None:
     running.call("PUT", "/api/schedules/k", HELLO, headers={"Duetick-Why": "rain"})
     running.call("DELETE", PATH, token="guess")

@@ -67,6 +67,8 @@ ODD = [
     packed("5 " + "x" * 5_000),
     packed("5 a\x00"),
     packed("x" * 2_000),
+    packed('["\\ud800"]'),
+    packed('[""]'),
     *("." + packed(text) for text in ("", "5", "[]", "{}", "[5]", '["5", "k", "o"]')),
     *("." + packed(text) for text in ('[5, "../k", "o"]', '[5, "k", ""]', '[true, "k", "o"]')),
     *("." + packed(text) for text in ('[5, "k", "\\ud800"]', '[5, "\\ud800", "o"]', "[NaN, 1, 2]")),
@@ -75,7 +77,7 @@ ODD = [
 ]
 
 
-LISTS = ("/schedules", "/schedules/hello/history", "/export")
+LISTS = ("/schedules", "/jobs", "/schedules/hello/history", "/export")
 BEHIND_JOBS = ("/export", ".")
 """An export goes on with this one where its jobs end."""
 

@@ -9,7 +9,7 @@ from duetick.cli.transfer.crontab import CrontabReader
 from duetick.cli.transfer.items import RefusedItem, Remark, SourceItem, SourcePart
 
 from tests.integration.transfer.evaluated import SINCE, UNTIL, here
-from tests.integration.transfer.parts import only, refused
+from tests.integration.transfer.parts import items, only, refused
 
 TEXT = """\
 # the things of the night
@@ -164,3 +164,10 @@ def test_what_is_imported_fires_as_debians_cron_does_for_a_year(zone: str) -> No
                 break
             theirs.append(round(moment.timestamp() * 1_000))
         assert here(found.timing) == theirs, cron
+
+
+@pytest.mark.parametrize("separator", ["\u2028", "\u0085", "\x0c", "\x1c"])
+def test_a_separator_of_unicodes_is_part_of_a_command(separator: str) -> None:
+    text = f"0 9 * * * say one{separator}two\n0 10 * * * say three\n"
+    found = items(CrontabReader("UTC").read("c", text))
+    assert [one.facts["command"] for one in found] == [f"say one{separator}two", "say three"]

@@ -153,6 +153,40 @@ def test_documents_of_a_loop_stand_one_after_another() -> None:
     assert [one.place for one in found] == places
 
 
+NO_OBJECTS: tuple[object, ...] = (5, "x", [1], [[]])
+
+
+@pytest.mark.parametrize("odd", NO_OBJECTS)
+@pytest.mark.parametrize("field", ["Target", "FlexibleTimeWindow", "RetryPolicy", "Targets"])
+def test_a_part_of_another_shape_is_refused_and_ends_no_import(field: str, odd: object) -> None:
+    one: dict[str, object] = {"Name": "a", "ScheduleExpression": "rate(5 minutes)"}
+    if field == "RetryPolicy":
+        one["Target"] = {field: odd}
+    elif field == "Targets":
+        one |= {"EventBusName": "default", "Targets": odd}
+    else:
+        one[field] = odd
+    assert "is no object" in refused(read(one)).why
+
+
+def test_a_listing_of_something_else_is_refused_and_ends_no_import() -> None:
+    good = {"Name": "a", "ScheduleExpression": "rate(5 minutes)", "Arn": "x"}
+    found = [*read({"Schedules": [None, 5, good]})]
+    assert [type(one).__name__ for one in found] == ["RefusedItem", "RefusedItem", "SourceItem"]
+
+
+@pytest.mark.parametrize("zone", [{"a": 1}, ["UTC"], 5])
+def test_a_zone_that_is_no_text_ends_no_import(zone: object) -> None:
+    found = read(changed(ScheduleExpressionTimezone=zone), changed())
+    assert len(found) == 2
+
+
+def test_a_date_before_all_dates_is_refused() -> None:
+    one = {"Name": "a", "ScheduleExpression": "rate(5 minutes)"}
+    early = one | {"StartDate": "0001-01-01T00:00:00+14:00"}
+    assert "cannot be read" in refused(read(early)).why
+
+
 def test_a_document_that_is_no_schedule_is_refused() -> None:
     (found,) = read({"Account": "123456789012"})
     assert isinstance(found, RefusedItem)

@@ -239,3 +239,44 @@ def test_a_duration_is_read_as_each_database_writes_it(given: object, seconds: o
     stored = {"id": "a", "trigger": trigger, "misfire_grace_time": given, "max_running_jobs": 1}
     found = only(apscheduler.read_rows("rows", [stored], SINCE))
     assert found.timing.policies.get("longestLateness") == seconds
+
+
+DUMP = "COPY pgboss.schedule (name, key, cron, timezone, data, options) FROM stdin;\n{}\n\\.\n"
+
+
+@pytest.mark.parametrize("separator", ["\u2028", "\u2029", "\u0085"])
+def test_a_separator_of_unicodes_is_part_of_a_row(tmp_path: Path, separator: str) -> None:
+    data = json.dumps({"a": f"x{separator}y"}, ensure_ascii=False)
+    file = tmp_path / "dump.sql"
+    file.write_text(DUMP.format(f"q\tk\t0 9 * * *\tUTC\t{data}\t\\N"))
+    (row,) = rows_of_file(file, ["schedule"], [])
+    assert row["data"] == data
+
+
+def test_a_dump_that_was_cut_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "dump.sql"
+    file.write_text(DUMP.format("q\tk\t0 9 * * *"))
+    with pytest.raises(CliProblem, match=r"3 cells, and its table 6 columns\. Is the dump whole"):
+        rows_of_file(file, ["schedule"], [])
+
+
+TRIGGERS: list[tuple[str, object]] = [
+    ("cron:CronTrigger", {"version": 1, "timezone": "UTC"}),
+    ("cron:CronTrigger", {"version": 1, "timezone": "UTC", "fields": ["*"]}),
+    ("cron:CronTrigger", 5),
+    ("interval:IntervalTrigger", {"version": 1}),
+    ("calendarinterval:CalendarIntervalTrigger", {"version": 1, "interval": [1]}),
+    ("date:DateTrigger", {"version": 1, "run_time": "soon"}),
+    ("combining:OrTrigger", {"version": 1, "triggers": 5}),
+]
+
+
+@pytest.mark.parametrize(("name", "state"), TRIGGERS)
+def test_a_trigger_of_another_form_is_refused_and_ends_no_import(name: str, state: object) -> None:
+    odd = json.dumps({"_apscheduler_json": [f"apscheduler.triggers.{name}", state]})
+    rows: list[dict[str, object]] = [
+        {"id": "odd", "trigger": odd},
+        {"id": "long", "misfire_grace_time": 10**400},
+    ]
+    found = [*apscheduler.read_rows("f", rows, SINCE)]
+    assert [type(one).__name__ for one in found] == ["RefusedItem", "RefusedItem"]

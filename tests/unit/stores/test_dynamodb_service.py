@@ -234,6 +234,30 @@ def test_without_a_region_it_is_said_what_to_write(monkeypatch: pytest.MonkeyPat
         connect(None, None, {**KEYS, "AWS_CONFIG_FILE": "/dev/null"})
 
 
+@pytest.mark.parametrize("more", [{}, {"HTTPS_PROXY": "there"}])
+@pytest.mark.parametrize("wrong", ["nonsense", "http://[::1", "http://127.0.0.1:99999", "://x"])
+def test_an_endpoint_that_is_no_address_is_told_plainly(
+    monkeypatch: pytest.MonkeyPatch, wrong: str, more: dict[str, str]
+) -> None:
+    with pytest.raises(InvalidStoreUrl, match=r"AWS_ENDPOINT_URL\."):
+        connect("eu-west-1", wrong, PLAIN | more)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", wrong)
+    with pytest.raises(InvalidStoreUrl, match=r"AWS_ENDPOINT_URL\."):
+        connect("eu-west-1", None, PLAIN | more | {"AWS_ENDPOINT_URL": wrong})
+
+
+@pytest.mark.parametrize("more", [{}, {"HTTPS_PROXY": "there"}])
+def test_a_region_that_is_none_is_told_plainly(more: dict[str, str]) -> None:
+    with pytest.raises(InvalidStoreUrl, match="bad region"):
+        connect("bad region", None, PLAIN | more)
+
+
+def test_a_profile_that_is_not_there_is_told_plainly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_PROFILE", "nope")
+    with pytest.raises(InvalidStoreUrl, match=r"nope.* could not be found\. Look at"):
+        connect("eu-west-1", None, PLAIN | {"AWS_PROFILE": "nope"})
+
+
 @pytest.mark.parametrize("name", ["HTTPS_PROXY", "https_proxy", "AWS_CA_BUNDLE"])
 def test_botocore_sends_through_proxies_and_by_other_authorities(name: str) -> None:
     made = connect("eu-west-1", None, PLAIN | {name: "there"})

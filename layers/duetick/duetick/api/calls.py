@@ -91,7 +91,12 @@ class ApiCall:
 
     def why(self) -> str:
         """Return the reason that an operator gives, or an empty text. The header is decoded."""
-        return check_why(unquote(self.headers.get(WHY.lower(), "")), WHY)
+        try:
+            text = unquote(self.headers.get(WHY.lower(), ""), errors="strict")
+        except UnicodeDecodeError:
+            wrong = "is not UTF-8 in percent-encoding."
+            raise InvalidSchedule((WHY,), wrong, "invalid_header") from None
+        return check_why(text.strip(), WHY)
 
     def condition(self) -> Condition:
         """Read the condition in If-Match and If-None-Match."""

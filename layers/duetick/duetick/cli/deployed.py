@@ -14,8 +14,9 @@ try:
     from botocore.auth import SigV4Auth
     from botocore.awsrequest import AWSRequest
     from botocore.config import Config
-    from botocore.exceptions import BotoCoreError, ClientError
     from botocore.session import Session, get_session
+
+    from duetick.cli.aws_problems import AWS_PROBLEMS, NO_SUCH, what_helps
 except ImportError as missing:
     raise CliProblem("--stack needs boto3: pip install boto3.") from missing
 
@@ -79,11 +80,9 @@ class Deployed:
             described = _describe(cloudformation, stack)
             outputs = _outputs(described)
             nested = {} if outputs.keys() >= NEEDED else _list_nested(cloudformation, stack)
-        except (BotoCoreError, ClientError) as problem:
-            raise CliProblem(
-                f"The stack {stack!r} cannot be described ({problem}). Are AWS_DEFAULT_REGION and "
-                "the credentials those of its deployment?"
-            ) from problem
+        except AWS_PROBLEMS as problem:
+            told = what_helps(problem, NO_SUCH)
+            raise CliProblem(f"The stack {stack!r} cannot be described {told}") from problem
         if len(nested) > 1:
             names = ", ".join(nested)
             raise CliProblem(f"In the stack {stack!r} are several of Duetick's: {names}. Name one.")
@@ -125,19 +124,17 @@ class Deployed:
         try:
             sts = cast("Any", self.session.create_client("sts"))
             return str(sts.get_caller_identity()["Arn"])
-        except (BotoCoreError, ClientError) as problem:
-            raise CliProblem(f"AWS does not say who you are ({problem}).") from problem
+        except AWS_PROBLEMS as problem:
+            raise CliProblem(f"AWS does not say who you are {what_helps(problem)}") from problem
 
     def variables(self, function: str) -> dict[str, str]:
         """Return the variables of a function, by the name of its output."""
         try:
             client = cast("Any", self.session.create_client("lambda"))
             found = client.get_function_configuration(FunctionName=self.outputs[function])
-        except (BotoCoreError, ClientError) as problem:
-            raise CliProblem(
-                f"The function {function} cannot be read ({problem}). That needs the right "
-                "lambda:GetFunctionConfiguration."
-            ) from problem
+        except AWS_PROBLEMS as problem:
+            told = what_helps(problem, "That needs the right lambda:GetFunctionConfiguration.")
+            raise CliProblem(f"The function {function} cannot be read {told}") from problem
         return dict(found.get("Environment", {}).get("Variables", {}))
 
     def step(self, step: Mapping[str, object]) -> dict[str, Any]:
@@ -149,11 +146,9 @@ class Deployed:
                 FunctionName=self.outputs["MigrateFunction"],
                 Payload=json.dumps(dict(step)).encode(),
             )
-        except (BotoCoreError, ClientError) as problem:
-            raise CliProblem(
-                f"The stack's function migrate did not answer ({problem}). Calling it needs the "
-                "right lambda:InvokeFunction."
-            ) from problem
+        except AWS_PROBLEMS as problem:
+            told = what_helps(problem, "Calling it needs the right lambda:InvokeFunction.")
+            raise CliProblem(f"The stack's function migrate did not answer {told}") from problem
         found = json.loads(answer["Payload"].read() or b"{}")
         if answer.get("FunctionError"):
             told = found.get("errorMessage", "it does not say why") if found else "no reason"

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from duetick.cli import local_note
 from duetick.cli.asking import add_json, add_place, operators_of, place_of
 from duetick.cli.parsing import note_parser
+from duetick.cli.plain_output import plain
 from duetick.cli.problem import CliProblem, WrongUsage
-from duetick.cli.showing import plain, show_many
+from duetick.cli.showing import show_many
 from duetick.cli.store_address import check_is_there, hide_secrets
 from duetick.client import ApiError
 from duetick.core.overview import overview

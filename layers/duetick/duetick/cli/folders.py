@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Final
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
+from duetick.cli.problem import CliProblem
+
 LEFT_OUT: Final = ("__pycache__", "*.py[co]")
 """Python's compiled files are in no folder that is made here."""
 
@@ -24,16 +26,52 @@ def replace(folder: Path) -> Iterator[Path]:
     """Yield an empty folder that takes the place of this one when the block ends. If the block
     raises, the folder stays as it was.
     """
-    folder.parent.mkdir(parents=True, exist_ok=True)
     made = folder.with_name(f".{folder.name}-new")
-    shutil.rmtree(made, ignore_errors=True)
-    made.mkdir()
     try:
-        yield made
-        shutil.rmtree(folder, ignore_errors=True)
-        made.rename(folder)
+        with tell_what_refuses(folder):
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            shutil.rmtree(made, ignore_errors=True)
+            made.mkdir()
+            yield made
+            shutil.rmtree(folder, ignore_errors=True)
+            made.rename(folder)
     finally:
         shutil.rmtree(made, ignore_errors=True)
+
+
+def fill(folder: Path, source: Path) -> None:
+    """Copy all of a source into a folder that is not there, or empty; if that fails, nothing."""
+    was_there = folder.exists()
+    try:
+        with tell_what_refuses(folder):
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            copy(source, folder)
+    except BaseException:
+        for one in folder.iterdir() if folder.is_dir() else ():
+            shutil.rmtree(one) if one.is_dir() else one.unlink()
+        if folder.is_dir() and not was_there:
+            folder.rmdir()
+        raise
+
+
+@contextmanager
+def tell_what_refuses(folder: Path) -> Iterator[None]:
+    """Raise CliProblem if the system refuses to make a folder: it is read-only, or full."""
+    try:
+        yield
+    except OSError as problem:
+        raise CliProblem(
+            f"{folder} cannot be made ({_reason(problem)}). Name a folder of yours, where there is "
+            "room. Nothing was written."
+        ) from problem
+
+
+def _reason(problem: OSError) -> str:
+    """Return the words of the system. Of a copy of many files they are those of the first."""
+    if isinstance(problem, shutil.Error):
+        _, _, first = problem.args[0][0]
+        return str(first).removeprefix("[Errno ").partition("] ")[2].partition(": ")[0]
+    return problem.strerror or str(problem)
 
 
 def copy(source: Path, into: Path, *left_out: str) -> None:

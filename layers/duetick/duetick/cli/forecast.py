@@ -10,9 +10,10 @@ from duetick.cli import asking
 from duetick.cli.asking import add_json, add_place
 from duetick.cli.forecast_chart import lines
 from duetick.cli.parsing import more_than_nothing, not_empty, note_parser, whole
+from duetick.cli.plain_output import plain
 from duetick.cli.problem import WrongUsage
 from duetick.cli.putting import cron_of, object_of
-from duetick.cli.showing import plain, say, show_one, terminal_width
+from duetick.cli.showing import say, show_one, terminal_width
 from duetick.client import Client
 from duetick.domain.limits import Per
 from duetick.domain.schedule import Json

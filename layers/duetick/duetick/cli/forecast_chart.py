@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from duetick.cli.showing import plain
+from duetick.cli.plain_output import plain
 from duetick.domain.errors import say_count
 
 WIDTH: Final = 80

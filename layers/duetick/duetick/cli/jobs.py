@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Final
 from duetick.cli import asking
 from duetick.cli.asking import add_json, add_limit
 from duetick.cli.parsing import note_parser
+from duetick.cli.plain_output import plain
 from duetick.cli.problem import CliProblem, WrongUsage
 from duetick.cli.putting import json_of, label
 from duetick.cli.schedules import HISTORY, add_connection
-from duetick.cli.showing import Column, ShownItem, field, plain, show_many, show_one
+from duetick.cli.showing import Column, ShownItem, field, show_many, show_one
 from duetick.client import Client
 from duetick.core.wire import require_json
 from duetick.domain.schedule import Json

@@ -1,6 +1,7 @@
 """The `duetick` command."""
 
 import argparse
+import errno
 import os
 import signal
 import sys
@@ -22,6 +23,7 @@ from duetick.cli.overview import add_overview
 from duetick.cli.parsing import note_parser, read, whole
 from duetick.cli.pauses import add_pauses
 from duetick.cli.plain_log import log_to_stderr
+from duetick.cli.plain_output import plain_output
 from duetick.cli.problem import CliProblem
 from duetick.cli.projects import add_projects
 from duetick.cli.purge import add_purge
@@ -47,6 +49,8 @@ if TYPE_CHECKING:
     from duetick.cli.asking import Commands
 
 EXIT_CODES: Final = "Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 130 Ctrl-C."
+FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+"""The refusals of a system that has no room."""
 
 VERBS: Final = (
     add_costs,
@@ -79,7 +83,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command. Return the exit code: 0 if it was done, 1 if it was refused or failed, 2 if
     the arguments are wrong, 130 after Ctrl-C.
     """
-    chosen = read(_parser(), arguments)
+    with plain_output():
+        chosen = read(_parser(), arguments)
+    # What flows print in a local stack is theirs.
+    with nullcontext() if chosen.command is _local else plain_output():
+        return _run(chosen)
+
+
+def _run(chosen: argparse.Namespace) -> int:
     try:
         with nullcontext() if chosen.command is _local else log_to_stderr():
             chosen.command(chosen)
@@ -98,11 +109,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as problem:
         if os.environ.get("DUETICK_DEBUG"):
             raise
-        why = redact_text(str(problem))
-        told = f"unexpected: {type(problem).__name__}: {why}. DUETICK_DEBUG=1 shows where."
-        print(f"duetick: {name_extra(problem) or told}", file=sys.stderr)
+        print(f"duetick: {_unexpected(problem)}", file=sys.stderr)
         return 1
     return 0
+
+
+def _unexpected(problem: Exception) -> str:
+    """Return what is said of a problem that no part of the command knows."""
+    if isinstance(problem, UnicodeEncodeError) and problem.reason.startswith("surrogates"):
+        return "An argument is not UTF-8; write it in UTF-8."
+    if isinstance(problem, OSError) and problem.errno in FULL:
+        return f"{problem.filename or 'The output'} cannot be written ({problem.strerror})."
+    why = redact_text(str(problem))
+    told = f"unexpected: {type(problem).__name__}: {why}. DUETICK_DEBUG=1 shows where."
+    return name_extra(problem) or told
 
 
 def _parser() -> argparse.ArgumentParser:

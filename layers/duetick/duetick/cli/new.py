@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
-from duetick.cli.folders import copy, files_of
+from duetick.cli.folders import files_of, fill
 from duetick.cli.own_wheel import is_in_an_index, rebuild_wheel, take_wheel
 from duetick.cli.problem import CliProblem, WrongUsage
 from duetick.cli.showing import say
@@ -40,8 +40,7 @@ def make_repository(folder: Path) -> None:
                 _write(file, made)
         file = made / "requirements.txt"
         file.write_text(file.read_text().replace(f"{EXTRAS}\n", _requirement(made)))
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        copy(made, folder)
+        fill(folder, made)
 
 
 def _check(folder: Path) -> None:

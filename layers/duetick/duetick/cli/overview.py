@@ -11,8 +11,9 @@ from duetick.cli import asking
 from duetick.cli.asking import add_json, add_limit, add_place, add_why, operators_of
 from duetick.cli.limits import in_words
 from duetick.cli.parsing import not_empty, note_parser
+from duetick.cli.plain_output import plain
 from duetick.cli.problem import WrongUsage
-from duetick.cli.showing import field, plain, show_many, show_one, table, terminal_width
+from duetick.cli.showing import field, show_many, show_one, table, terminal_width
 from duetick.cli.wrong import wrong_lines
 from duetick.core.wrong import count_of
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from duetick.cli import asking
 from duetick.cli.asking import add_json, add_limit, add_place, add_why
 from duetick.cli.parsing import not_empty, note_parser
+from duetick.cli.plain_output import plain
 from duetick.cli.problem import WrongUsage
 from duetick.cli.putting import add_fields, object_of, put
 from duetick.cli.showing import (
@@ -14,7 +15,6 @@ from duetick.cli.showing import (
     Column,
     ShownItem,
     field,
-    plain,
     say,
     show_many,
     show_one,

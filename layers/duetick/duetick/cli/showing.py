@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from duetick.cli.plain_output import plain
+
 ShownItem: TypeAlias = Mapping[str, Any]
 
 GAP: Final = 2
@@ -73,14 +75,14 @@ def _print_array(items: Iterator[ShownItem]) -> None:
         return
     print("[", end="")
     for place, item in enumerate(chain([first], items)):
-        print(",\n" if place else "\n", json.dumps(item, ensure_ascii=False), sep="", end="")
+        print(",\n" if place else "\n", in_json(item), sep="", end="")
     print("\n]")
 
 
 def show_one(item: ShownItem, *, as_json: bool) -> None:
     """Print one thing: a line for each field, or a JSON object."""
     if as_json:
-        print(json.dumps(item, ensure_ascii=False))
+        print(in_json(item))
         return
     longest = max((_width(name) for name in item), default=0)
     for name, value in item.items():
@@ -92,9 +94,14 @@ def say(text: str) -> None:
     print(f"duetick: {plain(text)}", file=sys.stderr)
 
 
-def plain(text: str) -> str:
-    """Return the text without the characters that would steer a terminal."""
-    return "".join(one if one.isprintable() else " " for one in text)
+def in_json(value: object) -> str:
+    """Return a value as JSON on one line: what would steer a terminal is escaped, and what the
+    output's encoding lacks.
+    """
+    if not (sys.stdout.encoding or "utf").lower().startswith("utf"):
+        return json.dumps(value)
+    found = json.dumps(value, ensure_ascii=False)
+    return "".join(one if one.isprintable() else json.dumps(one)[1:-1] for one in found)
 
 
 def terminal_width() -> int | None:
@@ -151,7 +158,7 @@ def _text(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict | list):
-        return json.dumps(value, ensure_ascii=False)
+        return in_json(value)
     return plain(f"{value:,}" if isinstance(value, int) else str(value))
 
 

@@ -103,7 +103,8 @@ def open_checked(address: str, *, migrated: bool = True) -> Iterator[Store]:
         raise
     except StoreUnavailable as problem:
         shown = hide_secrets(address)
-        said = f"The store {shown} cannot be used: {problem} {advice(address)}"
+        why = str(problem).rstrip(".")
+        said = f"The store {shown} cannot be used: {why}. {advice(address)}"
         raise CliProblem(said) from problem
 
 

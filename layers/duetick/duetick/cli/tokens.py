@@ -61,8 +61,14 @@ def find_key(start: Path) -> tuple[bytes, Path] | None:
     """Return the key of the local stacks of this folder, else of the nearest folder above it."""
     for folder in (start, *start.parents):
         path = folder / FOLDER / NAME
-        if path.is_file():
-            return _read_key(path), folder
+        try:
+            if path.is_file():
+                return _read_key(path), folder
+        except OSError as problem:
+            raise CliProblem(
+                f"{path} cannot be read ({problem.strerror}). It is the key of a local stack, for "
+                "whoever started it: run this as that user, or in another folder."
+            ) from problem
     return None
 
 

@@ -92,10 +92,15 @@ def check_why(text: str, field: str) -> str:
     """Return the reason that somebody gives. Raise InvalidSchedule if it is too long, or has
     characters that are invisible.
     """
-    if len(text) <= LONGEST_WHY and text.isprintable():
+    hidden = next((one for one in text if not one.isprintable()), None)
+    if hidden is None and len(text) <= LONGEST_WHY:
         return text
-    wanted = f"expected at most {LONGEST_WHY} characters on one line, got {len(text)}."
-    raise InvalidSchedule((field,), wanted, "invalid_header")
+    if hidden is None:
+        wrong = f"has {len(text)} characters; the most is {LONGEST_WHY}."
+    else:
+        code = f"U+{ord(hidden):04X}"
+        wrong = f"holds the character {code}; write one line of characters that can be seen."
+    raise InvalidSchedule((field,), wrong, "invalid_header")
 
 
 def in_words(fields: Mapping[str, Json]) -> str:

@@ -1,6 +1,7 @@
 """The JSON of the API, and of deliveries from tick to dispatch. Names are camelCase."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
@@ -29,8 +30,8 @@ FAILED: Final = "The action failed."
 
 LARGEST_BODY: Final = 256 * 1024
 """The most bytes of a request body."""
-LONGEST_DATE: Final = 8
-"""The length of 20261201, which is a date. A longer number counts milliseconds."""
+MILLISECONDS: Final = "[0-9]{9,20}"
+"""A number that counts milliseconds. One of eight digits is a date: 20261201."""
 
 _Link: TypeAlias = tuple["_Link", str | int] | None
 """The place of a part in a value: the place of its parent, and its name or number in it."""
@@ -72,7 +73,7 @@ def instant(name: str, value: Json) -> int | None:
 
 def moment(name: str, value: Json) -> int | None:
     """Return an instant as `instant` does, also of milliseconds that are written as text."""
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) > LONGEST_DATE:
+    if isinstance(value, str) and re.fullmatch(MILLISECONDS, value):
         return instant(name, int(value))
     return instant(name, value)
 

@@ -2,15 +2,17 @@
 
 import base64
 import json
-from typing import Any, Final, TypeAlias
+import re
+from typing import Any, Final, TypeAlias, TypeGuard
 
 from duetick.domain.errors import InvalidCursor, InvalidQuery
-from duetick.domain.identity import LONGEST_ID, LONGEST_ORIGIN, InvalidId, check_key
+from duetick.domain.identity import LONGEST_ID, LONGEST_ORIGIN, InvalidId, check_key, is_job
 from duetick.domain.occurrence import ScheduleName
 from duetick.domain.schedule import LATEST, Identity
 from duetick.domain.states import LEASED, WAITING, State
 
 MOST_PASSED: Final = 100_000
+MOST_PARTS: Final = 1_000
 
 FINDABLE: Final = (LEASED, WAITING, frozenset({State.DEAD}))
 """The states that have an index over all users, those together that one index has."""
@@ -31,15 +33,26 @@ def _read_parts(cursor: str, size: int) -> list[Any]:
     return place
 
 
-def read_key(cursor: str | None) -> str:
-    """Return the key after which a page of schedules begins."""
+def read_key(cursor: str | None, *, of_jobs: bool = False) -> str:
+    """Return the key after which a page of schedules begins, or with `of_jobs` a page of jobs."""
     if cursor is None:
         return ""
     (key,) = _read_parts(cursor, 1)
-    # No key has a NUL, which Postgres refuses, or is longer, which DynamoDB refuses.
-    if not isinstance(key, str) or "\0" in key or len(key) > LONGEST_ID:
+    # DynamoDB refuses an empty key, and a longer one.
+    if not _is_text(key) or not 0 < len(key) <= LONGEST_ID or is_job(key) is not of_jobs:
         raise _unknown_cursor()
     return key
+
+
+def _is_text(value: object) -> TypeGuard[str]:
+    """Return True for a text that each store takes: Postgres refuses a NUL, and none takes half of
+    a character.
+    """
+    return isinstance(value, str) and re.search("[\0\ud800-\udfff]", value) is None
+
+
+def _is_number(value: object, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most
 
 
 def read_moment(cursor: str | None) -> tuple[int, str] | None:
@@ -47,8 +60,8 @@ def read_moment(cursor: str | None) -> tuple[int, str] | None:
     if cursor is None:
         return None
     at, name = _read_parts(cursor, 2)
-    known = isinstance(at, int) and not isinstance(at, bool) and 0 <= at <= LATEST
-    if not (known and isinstance(name, str) and name.isprintable() and len(name) <= LONGEST_ID):
+    named = isinstance(name, str) and name.isprintable() and len(name) <= LONGEST_ID
+    if not (_is_number(at, LATEST) and named):
         raise _unknown_cursor()
     return at, name
 
@@ -58,8 +71,7 @@ def read_count(cursor: str | None) -> tuple[int, int]:
     if cursor is None:
         return 0, 0
     at, passed = _read_parts(cursor, 2)
-    numbers = all(isinstance(one, int) and not isinstance(one, bool) for one in (at, passed))
-    if not (numbers and 0 <= at <= LATEST and 0 <= passed <= MOST_PASSED):
+    if not (_is_number(at, LATEST) and _is_number(passed, MOST_PASSED)):
         raise _unknown_cursor()
     return at, passed
 
@@ -69,7 +81,7 @@ def read_name(place: str) -> ScheduleName:
     if not place:
         return "", ""
     user_id, key = _read_parts(place, 2)
-    if not (isinstance(user_id, str) and isinstance(key, str)) or "\0" in user_id + key:
+    if not (_is_text(user_id) and _is_text(key)):
         raise _unknown_cursor()
     return user_id, key
 
@@ -83,8 +95,8 @@ def read_walk(place: str) -> tuple[int, WalkPlace | None]:
     if not place:
         return 0, None
     part, user_id, key, at = _read_parts(place, 4)
-    numbers = isinstance(part, int) and isinstance(at, int)
-    if not (numbers and isinstance(user_id, str) and isinstance(key, str)):
+    numbers = _is_number(part, MOST_PARTS) and _is_number(at, LATEST)
+    if not (numbers and _is_text(user_id) and _is_text(key)):
         raise _unknown_cursor()
     return part, (user_id, key, at)
 
@@ -96,9 +108,8 @@ def read_place(user_id: str, cursor: str) -> Identity:
         check_key(user_id, key)
     except InvalidId:
         raise _unknown_cursor() from None
-    known = isinstance(nominal_at, int) and not isinstance(nominal_at, bool)
     named = isinstance(origin, str) and 0 < len(origin) <= LONGEST_ORIGIN
-    if not (known and 0 <= nominal_at < LATEST and named and origin.isprintable()):
+    if not (_is_number(nominal_at, LATEST - 1) and named and origin.isprintable()):
         raise _unknown_cursor()
     return user_id, key, nominal_at, origin
 

@@ -177,8 +177,9 @@ export class Acting {
     const errors: Record<string, string> = {};
     for (const one of problem.problems) {
       const at = act.fields?.find(({ name, pointer }) => isAt(one.field, pointer ?? `/${name}`));
-      const to = at?.name ?? (one.field === "Duetick-Why" ? "why" : "all");
-      const inner = insideOf(one.field, at ? (at.pointer ?? `/${at.name}`) : "");
+      const isWhy = one.field === "/Duetick-Why";
+      const to = at?.name ?? (isWhy ? "why" : "all");
+      const inner = isWhy ? "" : insideOf(one.field, at ? (at.pointer ?? `/${at.name}`) : "");
       const said = inner ? `${inner}: ${one.message}` : one.message;
       errors[to] = errors[to] ? `${errors[to]} ${said}` : said;
     }
@@ -243,7 +244,7 @@ export class Acting {
     return field(
       { name: "why", label: "Why", kind: "text", hint: "It is recorded with your name. Others read it later." },
       open.errors,
-      (more) => h("input", { ...more, type: "text", maxlength: "500", autocomplete: "off", on: { input } }),
+      (more) => h("input", { ...more, type: "text", autocomplete: "off", on: { input } }),
     );
   }
 

@@ -74,9 +74,10 @@ export function row(key: string, ...cells: Child[]): Row {
 /**
  * A table that scrolls in its own box where it is wider than the page. On a phone a row is a card if it has
  * an error, which takes lines, or buttons, which nobody would see. Roles are said, since a browser may
- * forget those of a row that is a card.
+ * forget those of a row that is a card. Without rows nothing has been read, which is not that there is none.
  */
-export function table(caption: string, titles: readonly string[], rows: readonly Row[], none: Child): Child {
+export function table(caption: string, titles: readonly string[], rows: readonly Row[] | null, none: Child): Child {
+  if (!rows) return h("p", { class: "none" }, "Not read yet.");
   if (!rows.length) return h("p", { class: "none" }, none);
   const kind = titles.includes("Error") ? " cards" : titles.includes("") ? " cards titled" : "";
   const heads = titles.map((one) => h("th", { scope: "col", role: "columnheader" }, one || h("span", { class: "unseen" }, "Actions")));

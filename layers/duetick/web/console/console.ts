@@ -60,6 +60,7 @@ class Console implements App {
   #isClosed = false;
   #answeredAt = 0;
   #problem = "";
+  readonly #answered = new WeakSet<Page>();
   #said = "";
   readonly #acting: Acting;
 
@@ -119,6 +120,7 @@ class Console implements App {
       await page.read();
       if (page !== this.#page) return;
       this.#problem = "";
+      this.#answered.add(page);
       this.#answeredAt = Date.now();
     } catch (problem) {
       if (page !== this.#page) return;
@@ -162,7 +164,8 @@ class Console implements App {
   #render(): void {
     const page = this.#shown;
     document.title = `${page.title} · Duetick`;
-    const reading = String(page !== this.#page);
+    const isFirst = !this.#answered.has(page) && !this.#problem;
+    const reading = String(page !== this.#page || isFirst);
     render(
       this.root,
       this.#header(),
@@ -171,6 +174,7 @@ class Console implements App {
         { id: "main", "aria-busy": reading },
         h("h1", { tabindex: "-1" }, page.title),
         this.#problem && h("p", { class: "error", role: "alert" }, this.#problem),
+        isFirst && h("p", { class: "hint", role: "status" }, "Reading …"),
         ...safely(() => page.view()),
       ),
       h("p", { class: "toast", role: "status", hidden: !this.#said }, this.#said),

@@ -10,9 +10,9 @@ import { number, rate } from "./words.js";
 const STATIC_READ = 100;
 
 export function orders(app: App): Page {
-  let pauses: Schemas["GroupPauseView"][] = [];
-  let limits: Schemas["LimitView"][] = [];
-  let statics: Schemas["AnyScheduleView"][] = [];
+  let pauses: Schemas["GroupPauseView"][] | null = null;
+  let limits: Schemas["LimitView"][] | null = null;
+  let statics: Schemas["AnyScheduleView"][] | null = null;
   let overview: Schemas["OverviewView"] | null = null;
   let looked = "";
   return {
@@ -45,8 +45,8 @@ async function staticOnes(app: App): Promise<[Schemas["AnyScheduleView"][], stri
   return [found, read >= STATIC_READ * 10 ? `Those among the first ${number(read)} schedules.` : "All of them."];
 }
 
-function pausesTable(app: App, found: readonly Schemas["GroupPauseView"][]): Child {
-  const rows = found.map((one) =>
+function pausesTable(app: App, found: readonly Schemas["GroupPauseView"][] | null): Child {
+  const rows = found && found.map((one) =>
     row(
       `${one.scope}${one.since}`,
       one.scope,
@@ -61,8 +61,8 @@ function pausesTable(app: App, found: readonly Schemas["GroupPauseView"][]): Chi
   return table("Pauses of groups", ["Scope", "State", "Since", "Until", "By", "Note", ""], rows, "No pause stands, and none ended in the last thirty days.");
 }
 
-function limitsTable(app: App, found: readonly Schemas["LimitView"][]): Child {
-  const rows = found.map((one) =>
+function limitsTable(app: App, found: readonly Schemas["LimitView"][] | null): Child {
+  const rows = found && found.map((one) =>
     row(
       one.scope,
       one.scope,
@@ -77,8 +77,8 @@ function limitsTable(app: App, found: readonly Schemas["LimitView"][]): Child {
   return table("Limits", ["Scope", "Running", "Begun", "Room", "By", "Note", ""], rows, "Nothing is limited.");
 }
 
-function staticTable(app: App, found: readonly Schemas["AnyScheduleView"][], changed: () => void): Child {
-  const rows = found.map((one) =>
+function staticTable(app: App, found: readonly Schemas["AnyScheduleView"][] | null, changed: () => void): Child {
+  const rows = found && found.map((one) =>
     row(
       one.key,
       anchor(ofSchedule("", one.key), one.key),

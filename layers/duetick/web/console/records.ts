@@ -13,8 +13,8 @@ const REPORTS = 100;
 const PER_PAGE = 50;
 
 export function ticks(app: App): Page {
-  let workers: Schemas["WorkerView"][] = [];
-  let locks: Schemas["LockView"][] = [];
+  let workers: Schemas["WorkerView"][] | null = null;
+  let locks: Schemas["LockView"][] | null = null;
   return {
     title: "Ticks and locks",
     every: 5_000,
@@ -28,7 +28,7 @@ export function ticks(app: App): Page {
         table(
           "Reports of ticks and of runs in the background",
           ["Began", "Kind", "State", "Took", "Late by", "Counts", "Id"],
-          workers.map((one) =>
+          workers && workers.map((one) =>
             row(one.id, instantAgo(app, one.startedAt), one.kind, tickState(one), one.milliseconds === null ? "–" : span(one.milliseconds), lateness(one), Object.entries(one.counts).map(([name, count]) => `${name} ${number(count)}`).join(", "), h("code", null, one.id)),
           ),
           "None has reported in eight days.",
@@ -36,7 +36,7 @@ export function ticks(app: App): Page {
       ),
       section(
         "Locks",
-        table("Locks", ["Name", "State", "Owner", "Since", "Until"], locks.map((one) => row(one.name, one.name, tag(one.state, one.state === "held" ? "wait" : "plain"), one.owner, instant(app, one.since), instant(app, one.until))), "Nobody has a lock."),
+        table("Locks", ["Name", "State", "Owner", "Since", "Until"], locks && locks.map((one) => row(one.name, one.name, tag(one.state, one.state === "held" ? "wait" : "plain"), one.owner, instant(app, one.since), instant(app, one.until))), "Nobody has a lock."),
       ),
     ],
   };

@@ -25,10 +25,10 @@ interface Found {
   words: string;
   timeline: Timeline | null;
   explained: Explanation | null;
-  history: Line[];
+  history: Line[] | null;
   older: string | null;
   backfills: Schemas["BackfillView"][];
-  operations: Schemas["OperationView"][];
+  operations: Schemas["OperationView"][] | null;
 }
 
 /** The reads of one schedule: of a user, or a static one. */
@@ -49,7 +49,7 @@ function reads(app: App, user: string, key: string) {
 export function schedule(app: App): Page {
   const [user = "", key = ""] = app.place.names;
   const ask = reads(app, user, key);
-  const found: Found = { schedule: null, etag: undefined, words: "", timeline: null, explained: null, history: [], older: null, backfills: [], operations: [] };
+  const found: Found = { schedule: null, etag: undefined, words: "", timeline: null, explained: null, history: null, older: null, backfills: [], operations: null };
   let over = "";
   let cursor: string | null = null;
   let gone = false;
@@ -120,7 +120,7 @@ export function schedule(app: App): Page {
       const tries = await Promise.allSettled([readSchedule(), readTimeline(), readExplained(), readHistory(), readOrders()]);
       const failed = tries.find((one) => one.status === "rejected");
       // What was deleted keeps its history; what never was has nothing at all.
-      if (failed && !(gone && tries.some((one, place) => place > 0 && one.status === "fulfilled" && found.history.length))) throw failed.reason;
+      if (failed && !(gone && tries.some((one, place) => place > 0 && one.status === "fulfilled" && found.history?.length))) throw failed.reason;
     },
     view: () => [
       heading(app, subject(), found, gone),
@@ -226,7 +226,7 @@ interface Pages {
 }
 
 function lines(app: App, found: Found, choose: (at: string) => void, pages: Pages): Child {
-  const rows = found.history.map((one) =>
+  const rows = found.history && found.history.map((one) =>
     row(
       `${one.id}${one.nominalFireTime}`,
       [
@@ -271,11 +271,11 @@ function definition(app: App, { user, key }: Subject, { schedule: one, words }: 
 }
 
 function changesOf(app: App, found: Found, user: string): Child {
-  const dated = [...(found.timeline?.definitions ?? [])].reverse();
-  const definitions = dated.map((one) =>
+  const dated = found.timeline && [...found.timeline.definitions].reverse();
+  const definitions = dated && dated.map((one) =>
     row(one.since, instant(app, one.since), h("code", null, one.cron), one.timezone ?? "UTC", [one.standing, one.pausedUntil && [" until ", instant(app, one.pausedUntil)]]),
   );
-  const operations = found.operations.map((one) => row(one.id, instant(app, one.at), by(one.who), one.verb, one.outcome, one.why));
+  const operations = found.operations && found.operations.map((one) => row(one.id, instant(app, one.at), by(one.who), one.verb, one.outcome, one.why));
   const backfills = found.backfills.map((one) =>
     row(
       one.id,

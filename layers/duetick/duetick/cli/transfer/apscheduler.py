@@ -30,6 +30,11 @@ UNCHOSEN: Final = 1
 USUAL_GRACE: Final = 150
 """The seconds for which a time is on time here, whatever it is there."""
 LONGEST_SPREAD: Final = 86_400
+A_STORE: Final = "a store of APScheduler 3 or 4"
+
+ODD: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""The problems with a state whose parts have other forms than those that APScheduler writes."""
+
 DEEPEST: Final = 50
 
 
@@ -43,7 +48,10 @@ def read_rows(name: str, rows: Iterable[Mapping[str, Any]], now: int) -> Iterato
             yield RefusedItem(place, str(row.get("id")), problem.why, problem.instead)
         except NotAPickle as problem:
             why = f"what its store has of it cannot be read ({problem})"
-            yield RefusedItem(place, str(row.get("id")), why, "a store of APScheduler 3 or 4")
+            yield RefusedItem(place, str(row.get("id")), why, A_STORE)
+        except ODD as problem:
+            why = f"a part of it has another form ({type(problem).__name__}: {problem})"
+            yield RefusedItem(place, str(row.get("id")), why, A_STORE)
 
 
 def _items(place: str, row: Mapping[str, Any], now: int) -> Iterator[SourcePart]:

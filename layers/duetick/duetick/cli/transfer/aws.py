@@ -2,16 +2,21 @@
 
 import os
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from duetick.aws import AwsClient, client_of
 from duetick.cli.problem import CliProblem
+
+RIGHTS: Final = (
+    "That needs the rights scheduler:ListSchedules, scheduler:GetSchedule, events:ListRules and "
+    "events:ListTargetsByRule."
+)
 
 
 def documents(group: str | None) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield each schedule, then each rule that has times, with its targets; with where it is."""
     try:
-        from botocore.exceptions import BotoCoreError, ClientError
+        from duetick.cli.aws_problems import AWS_PROBLEMS, what_helps
     except ImportError as missing:
         raise CliProblem("--from aws needs boto3: pip install boto3.") from missing
     region = os.environ.get("AWS_REGION")  # the aws command reads it, and botocore not
@@ -19,11 +24,9 @@ def documents(group: str | None) -> Iterator[tuple[str, Mapping[str, Any]]]:
         yield from _schedules(client_of("scheduler", region), group)
         if group is None:
             yield from _rules(client_of("events", region))
-    except (BotoCoreError, ClientError) as problem:
+    except AWS_PROBLEMS as problem:
         raise CliProblem(
-            f"AWS does not list the schedules ({problem}). That needs credentials and a region, "
-            "and the rights scheduler:ListSchedules, scheduler:GetSchedule, events:ListRules and "
-            "events:ListTargetsByRule."
+            f"AWS does not list the schedules {what_helps(problem, RIGHTS)}"
         ) from problem
 
 

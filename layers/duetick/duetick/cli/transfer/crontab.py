@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from duetick.cli.transfer.documents import lines_of
 from duetick.cli.transfer.items import (
     NotReadable,
     RefusedItem,
@@ -76,7 +77,7 @@ class CrontabReader:
 
     def read(self, name: str, text: str) -> Iterator[SourcePart]:
         """Yield the items of a crontab."""
-        for number, line in enumerate(text.splitlines(), 1):
+        for number, line in enumerate(lines_of(text), 1):
             found = self._read_line(f"{name}:{number}", line.strip())
             if found:
                 yield found

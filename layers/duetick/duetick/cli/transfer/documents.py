@@ -1,5 +1,6 @@
 """JSON documents one after another, as the commands of AWS print them, or one to a line."""
 
+import io
 import json
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -8,6 +9,11 @@ from duetick.cli.problem import CliProblem
 from duetick.domain.schedule import Json
 
 BLANK = " \t\r\n"
+
+
+def lines_of(text: str) -> Iterator[str]:
+    """Yield the lines of a text. A separator of Unicode's ends none: it belongs to the text."""
+    return (line.removesuffix("\n") for line in io.StringIO(text, newline=None))
 
 
 class Document(NamedTuple):

@@ -29,7 +29,6 @@ USUAL_RETRIES: Final = {"MaximumRetryAttempts": 185, "MaximumEventAgeInSeconds":
 
 USUAL_GROUP: Final = "default"
 CONTEXT: Final = "<aws.scheduler."
-UTC_ZONES: Final = frozenset({None, "", "UTC"})
 NO_EXPRESSION: Final = "list-schedules prints no expression"
 
 
@@ -48,7 +47,7 @@ def read_document(place: str, document: Mapping[str, Any]) -> Iterator[SourcePar
     for listed in ("Schedules", "Rules"):
         if isinstance(document.get(listed), list):
             for one in document[listed]:
-                yield from _read_one(place, one)
+                yield from _read_one(place, one if isinstance(one, dict) else {})
             return
     yield from _read_one(place, document)
 
@@ -60,9 +59,11 @@ def _read_one(place: str, one: Mapping[str, Any]) -> Iterator[SourcePart]:
         return
     rule = "EventBusName" in one or ":rule/" in str(one.get("Arn", ""))
     targets = one.get("Targets") or [{}] if rule else [one.get("Target") or {}]
+    if not isinstance(targets, list):
+        targets = [targets]
     for target in targets:
         try:
-            yield _item(name, one, target, is_rule=rule, alone=len(targets) == 1)
+            yield _item(name, one, _object("target", target), is_rule=rule, alone=len(targets) == 1)
         except NotReadable as problem:
             yield RefusedItem(name, _show(one), problem.why, problem.instead)
 
@@ -92,8 +93,8 @@ def _show(one: Mapping[str, Any]) -> str:
 
 
 def _timing(one: Mapping[str, Any], target: Mapping[str, Any], notes: list[str]) -> Timing:
-    zone = one.get("ScheduleExpressionTimezone")
-    zone = None if zone in UTC_ZONES else str(zone)
+    named = str(one.get("ScheduleExpressionTimezone") or "UTC")
+    zone = None if named == "UTC" else named
     try:
         cron = parse(str(one["ScheduleExpression"]))
         check_zone(zone)
@@ -106,6 +107,12 @@ def _timing(one: Mapping[str, Any], target: Mapping[str, Any], notes: list[str])
     if one.get("ActionAfterCompletion") == "DELETE":
         policies["afterCompletion"] = "delete"
     return Timing(cron, zone, policies, enabled=one.get("State", "ENABLED") != "DISABLED")
+
+
+def _object(name: str, value: object) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise NotReadable(f"its {name} is no object", "what `aws scheduler get-schedule` prints")
+    return value
 
 
 def _window(one: Mapping[str, Any]) -> dict[str, Json]:
@@ -121,14 +128,14 @@ def _instant(value: object) -> str:
             moment = datetime.fromtimestamp(value, UTC)
         else:
             moment = datetime.fromisoformat(str(value))
+        aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return aware.astimezone(UTC).isoformat().replace("+00:00", "Z")
     except (ValueError, OverflowError) as problem:
         raise NotReadable(f"the date {value!r} cannot be read", "2026-12-01T09:00:00Z") from problem
-    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return aware.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def _spread(one: Mapping[str, Any], notes: list[str]) -> dict[str, Json]:
-    window = one.get("FlexibleTimeWindow") or {}
+    window = _object("FlexibleTimeWindow", one.get("FlexibleTimeWindow") or {})
     if window.get("Mode") != "FLEXIBLE":
         return {}
     minutes = read_number("MaximumWindowInMinutes", window.get("MaximumWindowInMinutes") or 0)
@@ -138,7 +145,7 @@ def _spread(one: Mapping[str, Any], notes: list[str]) -> dict[str, Json]:
 
 def _retries(target: Mapping[str, Any], notes: list[str]) -> dict[str, Json]:
     """Return the promise and the retries; nothing if they are EventBridge's defaults."""
-    given = target.get("RetryPolicy") or {}
+    given = _object("RetryPolicy", target.get("RetryPolicy") or {})
     if target.get("DeadLetterConfig"):
         notes.append("its dead-letter queue is the policy onFailure here: name an action for it")
     if not given or {**USUAL_RETRIES, **given} == USUAL_RETRIES:

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from duetick.cli import asking
 from duetick.cli.parsing import note_parser
+from duetick.cli.plain_output import data_output
 from duetick.cli.problem import CliProblem, WrongUsage
 from duetick.cli.schedules import add_connection
 from duetick.cli.showing import say
@@ -157,13 +157,21 @@ def _write_csv(schedules: list[Exported], _tell: TellLoss) -> Iterator[str]:
 def _open(path: Path | None) -> Iterator[TextIO]:
     """Open a new file; an existing one stays as it is."""
     if path is None:
-        yield sys.stdout
+        with data_output() as data:
+            yield data
         return
     try:
-        file = path.open("x")
+        file = path.open("x", encoding="utf-8", errors="backslashreplace")
     except OSError as problem:
         raise CliProblem(
             f"{path} cannot be made ({problem.strerror}). Name a new file in a folder of yours."
         ) from problem
-    with file:
-        yield file
+    try:
+        with file:
+            yield file
+    except BaseException as problem:
+        path.unlink(missing_ok=True)
+        if isinstance(problem, OSError):
+            wrong = f"{path} cannot be written ({problem.strerror}). Nothing is left of it."
+            raise CliProblem(wrong) from problem
+        raise

@@ -46,7 +46,8 @@ def texts(chosen: argparse.Namespace) -> Iterator[tuple[str, str]]:
         raise WrongUsage("Name the files to read, or - for the standard input.")
     for name in chosen.files:
         try:
-            text = sys.stdin.read() if name == STDIN else Path(name).read_text()
+            data = sys.stdin.buffer.read() if name == STDIN else Path(name).read_bytes()
+            text = data.decode()
         except OSError as problem:
             raise CliProblem(f"{name} cannot be read ({problem.strerror}).") from problem
         except UnicodeDecodeError as problem:

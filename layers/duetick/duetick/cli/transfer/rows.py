@@ -12,6 +12,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from duetick.cli.problem import CliProblem
 from duetick.cli.store_address import hide_secrets
+from duetick.cli.transfer.documents import lines_of, objects
 from duetick.domain.redaction import redact_text
 
 SourceRow: TypeAlias = Mapping[str, Any]
@@ -54,8 +55,6 @@ def rows_of_file(path: Path, tables: Sequence[str], queries: Sequence[str]) -> l
 
 
 def _of_json(path: Path, text: str) -> Iterator[SourceRow]:
-    from duetick.cli.transfer.documents import objects
-
     for _, one in objects(str(path), text):
         if isinstance(one, dict):
             yield one
@@ -64,7 +63,7 @@ def _of_json(path: Path, text: str) -> Iterator[SourceRow]:
 def rows_of_dump(text: str, tables: Sequence[str]) -> Iterator[SourceRow]:
     """Yield the rows that a plain dump copies into one of the tables."""
     columns: list[str] | None = None
-    for line in text.splitlines():
+    for line in lines_of(text):
         begin = COPY.match(line) if columns is None else None
         if begin:
             named = begin[1].replace('"', "").rpartition(".")[2]
@@ -73,7 +72,12 @@ def rows_of_dump(text: str, tables: Sequence[str]) -> Iterator[SourceRow]:
         elif line == "\\.":
             columns = None
         elif columns:
-            cells = map(_unescape, line.split("\t"))
+            cells = [_unescape(cell) for cell in line.split("\t")]
+            if len(cells) != len(columns):
+                raise CliProblem(
+                    f"A row of the dump has {len(cells)} cells, and its table {len(columns)} "
+                    "columns. Is the dump whole? pg_dump makes another."
+                )
             yield dict(zip(columns, cells, strict=True))
 
 

@@ -150,7 +150,7 @@ def as_text(value: Json) -> str:
 def read_rules(path: Path) -> list[MappingRule]:
     """Read the rules of a file, TOML or JSON: a list `rule`, each with `match` and its fields."""
     try:
-        text = path.read_text()
+        text = path.read_text("utf-8")
         read = require_object(text) if path.suffix == ".json" else tomllib.loads(text)
     except OSError as problem:
         raise CliProblem(f"{path} cannot be read ({problem.strerror}).") from problem

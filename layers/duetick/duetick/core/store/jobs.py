@@ -120,7 +120,7 @@ class Jobs:
 
         If many others stand between, the page may hold few jobs or none, and still have a next one.
         """
-        found, after = self._shelf.jobs(user_id, read_key(cursor), limit, ended=ended)
+        found, after = self._shelf.jobs(user_id, read_key(cursor, of_jobs=True), limit, ended=ended)
         return JobPage(tuple(found), None if after is None else make_cursor(after))
 
 

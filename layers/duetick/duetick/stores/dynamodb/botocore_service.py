@@ -1,7 +1,7 @@
 """DynamoDB by botocore: the way to find its place and credentials, and to send through a proxy."""
 
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from botocore.client import BaseClient
 from botocore.config import Config
@@ -26,6 +26,8 @@ from duetick.stores.dynamodb.service import (
     ServiceSilent,
     read_date,
 )
+
+LOOK: Final = "Look at AWS_DEFAULT_REGION, AWS_PROFILE and AWS_ENDPOINT_URL."
 
 
 class BotocoreService:
@@ -109,6 +111,8 @@ def _client(session: Session, region: str | None, endpoint: str | None) -> BaseC
         )
     except NoRegionError:
         raise InvalidStoreUrl(NO_REGION) from None
+    except (BotoCoreError, ValueError) as error:
+        raise InvalidStoreUrl(f"AWS cannot be called: {str(error).rstrip('.')}. {LOOK}") from error
 
 
 @cache

@@ -7,11 +7,13 @@ own authorities for TLS.
 """
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
+from duetick.domain.errors import InvalidStoreUrl
 from duetick.network.sigv4 import Credentials, CredentialsSource
 from duetick.stores.dynamodb.service import JsonService, Service, SignedPosts
 
@@ -82,13 +84,18 @@ def find_place(region: str | None, endpoint: str | None, env: Mapping[str, str])
 
 def url_of(region: str) -> str:
     """Return the address of DynamoDB in a region."""
+    if not re.fullmatch("[a-z0-9-]{1,63}", region):
+        raise InvalidStoreUrl(f"{region[:80]!r} is no region of AWS, such as eu-west-1.")
     end = next((end for start, end in _ENDS.items() if region.startswith(start)), "amazonaws.com")
     return f"https://dynamodb.{region}.{end}"
 
 
 def is_of_this_machine(endpoint: str | None) -> bool:
     """Return True for DynamoDB Local or its like on this machine: it accepts any credentials."""
-    return urlsplit(endpoint or "").hostname in _HOSTS_OF_THIS_MACHINE
+    try:
+        return urlsplit(endpoint or "").hostname in _HOSTS_OF_THIS_MACHINE
+    except ValueError:  # it is no address, which whoever connects says
+        return False
 
 
 def _find_endpoint(env: Mapping[str, str]) -> str | None:

@@ -10,10 +10,12 @@ import secrets
 import time
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final, Protocol, TypeAlias
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
+from duetick.domain.errors import InvalidStoreUrl
 from duetick.network.exchange import BadAnswer, Connections, HttpAnswer, post
 from duetick.network.sigv4 import CredentialsSource, SignedFields, Signer
 from duetick.stores.dynamodb.clock import host_clock
@@ -108,12 +110,24 @@ class Sender(Protocol):
         """Close the connections."""
 
 
+def _split_url(url: str) -> tuple[SplitResult, int]:
+    """Return the parts of an address, and its port. Raise InvalidStoreUrl if it is none."""
+    with suppress(ValueError):  # such as a port above 65535, or half of an IPv6 address
+        parts = urlsplit(url)
+        port = parts.port or _PORTS.get(parts.scheme)
+        if port and parts.hostname:
+            return parts, port
+    raise InvalidStoreUrl(
+        f"{url[:80]!r} is no address of DynamoDB, such as http://127.0.0.1:8000: look at the "
+        "store's address and at AWS_ENDPOINT_URL."
+    )
+
+
 class SignedPosts:
     """`Sender` at a URL of the service, with the credentials of a caller."""
 
     def __init__(self, url: str, region: str, credentials: CredentialsSource) -> None:
-        parts = urlsplit(url)
-        port = parts.port or _PORTS[parts.scheme]
+        parts, port = _split_url(url)
         self._connections = Connections(parts.hostname or "", port, secure=parts.scheme == "https")
         self._host = parts.netloc
         self._path = parts.path or "/"

@@ -105,9 +105,12 @@ export class Duetick {
         }
         if (!answer.ok)
             throw refusal(answer, text);
+        const body = text ? parse(text) : undefined;
+        if (body === null)
+            throw new DuetickError(answer.status, "unreadable", "What answered is not the API, but something between.");
         return {
             status: answer.status,
-            body: (text ? JSON.parse(text) : undefined),
+            body: body,
             etag: answer.headers.get("etag") ?? undefined,
             warning: /"(.*)"/.exec(answer.headers.get("warning") ?? "")?.[1],
         };
@@ -167,18 +170,18 @@ function isPassing(status) {
     return status === 0 || status === 502 || status === 503 || status === 504;
 }
 function refusal(answer, text) {
-    const told = parse(text);
+    const told = parse(text) ?? {};
     const wait = Number(answer.headers.get("retry-after") ?? Number.NaN);
     return new DuetickError(answer.status, typeof told.error === "string" ? told.error : "refused", typeof told.message === "string" ? told.message : `It was answered ${answer.status}.`, Array.isArray(told.problems) ? told.problems : [], Number.isFinite(wait) ? wait : undefined);
 }
-/** Read an error. What stands between may answer with something else than JSON. */
+/** Read an answer; null if it is none of the API's: what stands between may answer with anything. */
 function parse(text) {
     try {
         const told = JSON.parse(text);
-        return typeof told === "object" && told !== null ? told : {};
+        return typeof told === "object" && !Array.isArray(told) ? told : null;
     }
     catch {
-        return {};
+        return null;
     }
 }
 function sleep(milliseconds, signal) {

@@ -261,9 +261,12 @@ export class Duetick {
       });
     }
     if (!answer.ok) throw refusal(answer, text);
+    const body = text ? parse(text) : undefined;
+    if (body === null)
+      throw new DuetickError(answer.status, "unreadable", "What answered is not the API, but something between.");
     return {
       status: answer.status,
-      body: (text ? JSON.parse(text) : undefined) as B,
+      body: body as B,
       etag: answer.headers.get("etag") ?? undefined,
       warning: /"(.*)"/.exec(answer.headers.get("warning") ?? "")?.[1],
     };
@@ -333,7 +336,7 @@ function isPassing(status: number): boolean {
 }
 
 function refusal(answer: Response, text: string): DuetickError {
-  const told = parse(text);
+  const told: Partial<Schemas["ErrorView"]> = parse(text) ?? {};
   const wait = Number(answer.headers.get("retry-after") ?? Number.NaN);
   return new DuetickError(
     answer.status,
@@ -344,13 +347,13 @@ function refusal(answer: Response, text: string): DuetickError {
   );
 }
 
-/** Read an error. What stands between may answer with something else than JSON. */
-function parse(text: string): Partial<Schemas["ErrorView"]> {
+/** Read an answer; null if it is none of the API's: what stands between may answer with anything. */
+function parse(text: string): object | null {
   try {
     const told: unknown = JSON.parse(text);
-    return typeof told === "object" && told !== null ? told : {};
+    return typeof told === "object" && !Array.isArray(told) ? told : null;
   } catch {
-    return {};
+    return null;
   }
 }
 
