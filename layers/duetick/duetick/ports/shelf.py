@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from duetick.domain.accounts import Account
     from duetick.domain.alike import AlikePage, Selection
     from duetick.domain.bells import PendingBell
+    from duetick.domain.errors import DuetickError
     from duetick.domain.jobs import InboxRow, Job
     from duetick.domain.operations import Operation, OperationPlace
     from duetick.domain.retention import Retention, Retired
@@ -408,18 +409,20 @@ class Shelf(Protocol):
         write records their failure hooks.
         """
 
-    def begin(self, leases: Sequence[Leased], now: int) -> Sequence[Begun | None]:
+    def begin(self, leases: Sequence[Leased], now: int) -> "Sequence[Begun | DuetickError | None]":
         """Begin, in one trip, the occurrences that nothing prevents. None means: use the general
-        way.
+        way. If the database refuses one, and has begun others, the error stands for that one.
 
         A shelf without a fast way answers None for each.
         """
 
-    def settle(self, settled: Sequence[Settled], now: int) -> Sequence[Occurrence | None]:
+    def settle(
+        self, settled: Sequence[Settled], now: int
+    ) -> "Sequence[Occurrence | DuetickError | None]":
         """Write, in one trip, the ends of attempts that are as their begin left them. None of them
         is a death that has a failure hook.
 
-        None means: use the general way.
+        None, or an error, means the same as of `begin`.
         """
 
     def write_lease(
