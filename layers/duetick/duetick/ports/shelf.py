@@ -98,16 +98,18 @@ class Terms(NamedTuple):
 
     Before the change, a caller's `key` is read: if another run has it, KeyHeld is raised. After the
     change, `at_most` is asked first: the most schedules of a user that may count
-    (`domain.ending.counts`); of a job, the most that are pending. A change that makes one more
-    count raises QuotaReached. Then, if the change made the record, the `creation` is kept until its
-    end: another one of its name raises CreationStands. If the change made an occurrence, that takes
-    the key, and `body` is kept for it: what the caller sent, as JSON.
+    (`domain.ending.counts`); of a job, the most that are pending, but for `ending` of them: these
+    end with the transaction. A change that makes one more count raises QuotaReached. Then, if the
+    change made the record, the `creation` is kept until its end: another one of its name raises
+    CreationStands. If the change made an occurrence, that takes the key, and `body` is kept for it:
+    what the caller sent, as JSON.
     """
 
     at_most: int | None = None
     creation: Repeatable | None = None
     key: CallerKey | None = None
     body: str | None = None
+    ending: int = 0
 
 
 NO_TERMS = Terms()

@@ -143,7 +143,7 @@ class DynamoShelf:
     @contextmanager
     def effects(self, held: Leased, clock: Clock, alter: Alter[object]) -> Iterator[Effects]:
         """See `ports.Shelf`."""
-        transaction = DynamoTransaction(self._books)
+        transaction = DynamoTransaction(self._books, held)
         yield transaction
         transaction.check()
         with blame_action():
