@@ -1,17 +1,24 @@
-"""Q-02: what DynamoDB refuses to write of one schedule is that one's matter, and no other's."""
+"""What DynamoDB refuses to write of one schedule is that one's matter. What it refuses for the
+moment is tried again.
+"""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from duetick.core.managed.keeping import BellKeeper
 from duetick.core.store import Store
 from duetick.domain.attempts import Begun, Outcome
+from duetick.domain.bells import bell_name
 from duetick.domain.errors import StoreUnavailable
 from duetick.domain.occurrence import IndexRow, Occurrence
 from duetick.domain.states import Reason, State
-from duetick.stores.dynamodb.service import ServiceSilent
+from duetick.stores.dynamodb import table
+from duetick.stores.dynamodb.service import ServiceRefusal, ServiceSilent
 from duetick.stores.dynamodb.shelf import WRITERS
+from duetick.testing.conformance.managing import Belfry
 
-from tests.integration.dynamodb_case import NOON, Case, DynamoStore, requests
+from tests.integration.dynamodb_case import MINUTE, NOON, Case, DynamoStore, requests, schedule
 from tests.lab.dynamodb import DynamoDB
 
 LARGEST_ITEM = 400 * 1024
@@ -76,3 +83,55 @@ def test_q02_a_service_that_falls_silent_is_not_asked_for_each_of_a_pack(case: C
         answers = store.ledger.begin_many(claimed, now=NOON)
     assert all(isinstance(one, StoreUnavailable) for one in answers)
     assert len(requested) <= WRITERS
+
+
+def contend(times: int) -> Callable[[str, dict[str, object]], None]:
+    """Refuse each single write so many times: a transaction of another process has its item."""
+    left = dict.fromkeys(("UpdateItem", "DeleteItem"), times)
+
+    def see(operation: str, _request: dict[str, object]) -> None:
+        if left.get(operation):
+            left[operation] -= 1
+            raise ServiceRefusal(operation, "TransactionConflictException", "ongoing")
+
+    return see
+
+
+def test_s01_a_bell_is_kept_though_a_transaction_has_its_item(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That transaction may come to nothing. Nobody else brings the bell then: a tick of a managed
+    store comes once an hour.
+    """
+    monkeypatch.setattr(table, "_waits", lambda: iter([0.0] * 8))
+    store, belfry = case.migrated(), Belfry()
+    store.schedules.put(schedule(), now=NOON)
+    with requests(store, contend(2)):
+        store.shelf.make_bells_pending([("ada", "digest")], NOON)
+    for times in (1, 2):
+        with requests(store, contend(times)):
+            BellKeeper(store, belfry).keep(("ada", "digest"))
+        assert store.shelf.pending_bells(10) == []
+        assert list(belfry.bells) == [bell_name("ada", "digest")]
+        store.shelf.make_bells_pending([("ada", "digest")], NOON)
+
+
+def test_s01_a_bell_that_is_freed_is_free_though_a_transaction_has_its_item(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(table, "_waits", lambda: iter([0.0] * 8))
+    store = case.migrated()
+    store.shelf.make_bells_pending([("ada", "digest")], NOON)
+    store.shelf.take_bell(("ada", "digest"), NOON, NOON + MINUTE)
+    with requests(store, contend(2)):
+        store.shelf.free_bell(("ada", "digest"), NOON + MINUTE)
+    assert store.shelf.take_bell(("ada", "digest"), NOON, NOON + MINUTE)
+
+
+def test_an_item_that_stays_in_transactions_of_others_is_said_to(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(table, "_waits", lambda: iter([0.0] * 8))
+    store = case.migrated()
+    with requests(store, contend(100)), pytest.raises(StoreUnavailable, match="in others'"):
+        store.shelf.make_bells_pending([("ada", "digest")], NOON)
