@@ -441,8 +441,8 @@ class DynamoShelf:
         if found is None:
             return None
         after = found.open[slot_of(one.after)].occurrence
-        sooner = one.before.lease_until is None or after.due_at < one.before.lease_until
-        if after.state is State.RETRYING and sooner:
+        lease_ends = max(one.before.lease_until or 0, now + after.policies.lease_ms)  # if renewed
+        if after.state is State.RETRYING and after.due_at < lease_ends:
             line = NoteLine(after.user_id, after.key, look_at(after.due_at, now))
             self._journal.write([line])
         return after
