@@ -511,6 +511,7 @@ class MemoryShelf:
                 for o in sorted(own, key=lambda one: one.nominal_at)
                 if definitions
             ],
+            unreadable_at=book.unreadable.row.next_fire_at if book.unreadable else None,
         )
 
     def read_alike(self, selection: Selection, now: int, until: int, place: str = "") -> AlikePage:
