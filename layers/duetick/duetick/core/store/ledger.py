@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from duetick.core.standing import FreshOrders
@@ -161,12 +162,18 @@ class Ledger:
         return self._begin_generally(held, at, pauses, on_lost)
 
     def begin_many(
-        self, held: Sequence[Leased], *, now: int, on_lost: OnLost | None = None
+        self,
+        held: Sequence[Leased],
+        *,
+        now: int,
+        on_lost: OnLost | None = None,
+        find_action: Callable[[Leased], str | None] | None = None,
     ) -> Sequence[Begun | Refused | DuetickError]:
         """Begin attempts of different schedules, in one trip if nothing prevents them.
 
         If pauses or limits may concern an attempt, or the trip did not begin it, it is begun alone,
         as `begin` does it: if the store does not answer then, that error stands for the attempt.
+        `find_action` is asked of what `begin` asks its own.
         """
         pauses, limits = self._pauses.current(now), self._limits.current(now)
 
@@ -182,7 +189,8 @@ class Ledger:
         def begin_alone(one: Leased) -> Begun | Refused | DuetickError:
             try:
                 if one.identity not in begun:
-                    return self.begin(one, now=now, on_lost=on_lost)
+                    ask = partial(find_action, one) if find_action else None
+                    return self.begin(one, now=now, on_lost=on_lost, find_action=ask)
                 known = self._shelf.occurrence(one.identity)
                 refused = refuse(known, one, now) if known else None  # mostly it came twice
                 return refused or self._begin_generally(one, now, pauses, on_lost)
