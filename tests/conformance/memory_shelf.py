@@ -208,7 +208,7 @@ class MemoryShelf:
         job = is_job(book.key)
         mine = [one for (user, _), one in self.books.items() if user == book.user_id]
         alike = [one.record for one in mine if is_job(one.key) == job]
-        if terms.at_most is not None and sum(map(counts, alike)) >= terms.at_most:
+        if terms.at_most is not None and sum(map(counts, alike)) - terms.ending >= terms.at_most:
             raise refuse_job(terms.at_most) if job else refuse_schedule(terms.at_most)
 
     def _create(self, book: Book, terms: Terms, now: int) -> None:
@@ -511,6 +511,7 @@ class MemoryShelf:
                 for o in sorted(own, key=lambda one: one.nominal_at)
                 if definitions
             ],
+            unreadable_at=book.unreadable.row.next_fire_at if book.unreadable else None,
         )
 
     def read_alike(self, selection: Selection, now: int, until: int, place: str = "") -> AlikePage:

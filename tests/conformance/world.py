@@ -7,6 +7,7 @@ compared.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from duetick.core.purge import purge
 from duetick.core.store import Store
@@ -14,6 +15,7 @@ from duetick.core.store.jobs import Jobs
 from duetick.domain.attempts import Begun, CallerKey
 from duetick.domain.backfilling import Backfill, Together, window_of
 from duetick.domain.creation import Repeatable
+from duetick.domain.errors import InvalidQuery, QuotaReached
 from duetick.domain.group_pauses import Pauses
 from duetick.domain.limits import Limits
 from duetick.domain.operating import Operated, Operator
@@ -80,7 +82,17 @@ class World:
             *(self.put,) * 5,
             *(self.waiting,) * 3,
             *(self.run, self.bring, self.look_up) * 2,
-            *(self.effects, self.renew, self.release, self.delete, self.erase),
+            *(
+                self.effects,
+                self.effects,
+                self.pack,
+                self.pack,
+                self.pack,
+                self.renew,
+                self.release,
+                self.delete,
+                self.erase,
+            ),
             *(self.upsert, self.remove, self.restore, self.rebuild, self.clock_goes_back),
             *(self.purge,) * 2,
             *(self.backfill,) * 3,
@@ -445,13 +457,53 @@ class World:
         )
 
     def effects(self) -> None:
-        """Settle an attempt together with the writes of its action. Here there are none."""
+        """Settle an attempt together with the writes of its action: some jobs, or none."""
+        wanted = self.any.schedule(KEYS[0], self.now)
+        due_at, key = self.now + self.any.choice((0, HOUR)), self.any.choice((None, "j0", "j1"))
+        at_most, undone = self.any.choice((None, 1, 2, 3)), self.any.happens(0.1)
+        self.runs += (count := self.any.choice((0, 0, 1, 1, 2, 3)))
+        names = [f"occ_{self.runs - number:028x}" for number in range(count)]
 
-        def ask(store: Store, held: Occurrence) -> None:
-            with store.ledger.settling(held, lambda: self.now):
-                pass
+        def ask(store: Store, held: Occurrence) -> object:
+            answers: list[object] = []
+            with store.ledger.settling(held, lambda: self.now) as effects:
+                for name in names:
+                    jobs = Jobs(store.shelf, store.now, partial(str, name))
+                    try:
+                        made = jobs.enqueue(
+                            wanted,
+                            due_at=due_at,
+                            key=key,
+                            at_most=at_most,
+                            effects=effects,
+                            within=held,
+                            now=self.now,
+                        )
+                    except QuotaReached as refused:
+                        answers.append(str(refused))
+                    else:
+                        answers += [made.made, *made.job]
+                if undone:
+                    raise InvalidQuery("undone")
+            return answers
 
-        self.each_with_one("effects", ask)
+        self.each_with_one("effects", ask, count, wanted.flow, due_at, key, at_most, undone)
+
+    def pack(self) -> None:
+        """Begin several occurrences of different schedules together, or settle them."""
+        outcome, begins = self.any.choice((None, *OUTCOMES)), self.any.happens(0.5)
+        names = {name[0][1]: name for name in list(self.handles)[-12:]}  # the newest of each
+        if not names:
+            return
+        told = [f"{key} {at - START:+,} {origin}" for (_, key, at, origin), _ in names.values()]
+
+        def ask(store: Store, side: str) -> object:
+            held = [self.handles[name][side] for name in names.values()]
+            if outcome is None or begins:
+                return list(store.ledger.begin_many(held, now=self.now))
+            return list(store.ledger.settle_many([(one, outcome) for one in held], now=self.now))
+
+        self.each("pack", ask, *told, outcome if not begins else None)
 
     def renew(self) -> None:
         self.each_with_one("renew", lambda store, held: store.ledger.renew(held, now=self.now))

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
+from duetick.core.accepting import Quotas
 from duetick.core.answers import Answer
 from duetick.core.context import Context
 from duetick.core.dispatch import Dispatcher, Request
@@ -42,6 +43,7 @@ class Scene:
     admits: Callable[[str], bool] = bool
     within: Within = run_within
     threads: Threads = REAL
+    quotas: Quotas = field(default_factory=Quotas)
 
     def __post_init__(self) -> None:
         @self.flow.action("send", transactional=True)
@@ -60,6 +62,7 @@ class Scene:
             enqueue=self._enqueue,
             within=self.within,
             threads=self.threads,
+            quotas=self.quotas,
         )
 
     @property

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from duetick.core.context import Context
 from duetick.domain.errors import ConfigurationError
+from duetick.domain.occurrence import Lease
 from duetick.domain.schedule import Json
 from duetick.domain.states import Reason, State
 from duetick.stores import open_store
@@ -130,3 +131,14 @@ def test_t04_a_transaction_on_dynamodb_takes_99_writes(table_scene: tuple[Scene,
         effects.write({"Put": {}})
     with pytest.raises(ConfigurationError, match="write"):
         effects.run("SELECT 1")
+
+
+def test_t04_the_end_of_a_job_takes_one_of_the_99_writes(table_scene: tuple[Scene, Table]) -> None:
+    """It is counted by a write of its own."""
+    shelf = table_scene[0].store.shelf
+    assert isinstance(shelf, DynamoShelf)
+    effects = DynamoTransaction(shelf._books, Lease("ada", "job:1", NINE, "job:1", "mail", 1))
+    for number in range(98):
+        effects.write({"Put": {"Item": number}})
+    with pytest.raises(ConfigurationError, match="98"):
+        effects.write({"Put": {}})

@@ -1,8 +1,10 @@
 """K-03: a job that an action enqueues; within its transaction, if and only if that commits."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
+from duetick.core.accepting import Quotas
 from duetick.core.context import Context
 from duetick.core.store import Store
 from duetick.domain.errors import ConfigurationError, InvalidSchedule
@@ -148,6 +150,28 @@ def test_k01_many_of_one_user_count_in_one_transaction(each_scene: Scene) -> Non
     for call in each_scene.queued:
         assert each_scene.dispatch.run_queued(call).status == 202
     assert each_scene.store.jobs.enqueue(each_scene.put("third"), now=NINE, at_most=1).made
+
+
+def test_k01_a_job_that_ends_makes_room_for_the_next_one_of_its_transaction(
+    each_scene: Scene,
+) -> None:
+    """A chain of jobs goes on at the quota, as one of one job does."""
+
+    def goes_on(given: Json, ctx: Context) -> None:
+        with ctx.transaction():
+            ctx.enqueue("send", int(str(given)) + 1, policies={"delivery": "effectively_once"})
+
+    each_scene.quotas = Quotas(jobs=1)
+    each_scene.act = goes_on
+    wanted = replace(each_scene.put("other", policies=EFFECTIVELY_ONCE), input=1)
+    each_scene.store.jobs.enqueue(wanted, now=NINE, at_most=1)
+    for _ in range(3):
+        (held,) = each_scene.store.ledger.claim_waiting(each_scene.clock.now)
+        assert each_scene.deliver(held)[0] == 202
+        each_scene.clock.advance(10 * MINUTE)
+    found = jobs(each_scene.store)
+    assert [one.record.input for one in found] == [1, 2, 3, 4]
+    assert [one.is_pending for one in found] == [False, False, False, True]
 
 
 def test_k03_a_job_that_has_no_room_in_a_transaction_is_not_half_made(

@@ -5,7 +5,6 @@ from typing import Any, NoReturn
 
 import pytest
 from duetick.core.store import Store
-from duetick.domain.attempts import OnLost
 from duetick.domain.errors import StoreUnavailable
 from duetick.domain.occurrence import Leased
 from duetick.domain.packs import OutgoingMessage
@@ -303,8 +302,8 @@ def test_q02_a_begin_that_the_store_lost_ends_with_its_lease(
     message = post.take_one()
     begin = each_scene.store.ledger.begin_many
 
-    def dies(packed: Sequence[Leased], *, now: int, on_lost: OnLost | None = None) -> NoReturn:
-        begin(packed, now=now, on_lost=on_lost)
+    def dies(packed: Sequence[Leased], *, now: int, **_more: object) -> NoReturn:
+        begin(packed, now=now)
         raise SystemExit
 
     monkeypatch.setattr(each_scene.store.ledger, "begin_many", dies)

@@ -2,15 +2,35 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 
 import pytest
+from duetick.domain.attempts import Begun, Outcome
 from duetick.domain.errors import StoreUnavailable
+from duetick.domain.policies import DAY, Backoff, Delivery, Overlap, Policies, Retry
 from duetick.domain.schedule import IndexRow
-from duetick.domain.states import State
+from duetick.domain.states import Reason, State
 from duetick.stores.dynamodb import shelf
+from duetick.testing.conformance.suite import start
 
-from tests.integration.dynamodb_case import MINUTE, NOON, Case, DynamoStore, requests, schedule
+from tests.integration.dynamodb_case import (
+    HOUR,
+    MINUTE,
+    NOON,
+    Case,
+    DynamoStore,
+    requests,
+    schedule,
+)
+from tests.lab.dynamodb import DynamoDB
 
+AT_ONCE = Policies(
+    overlap=Overlap.ALLOW,
+    delivery=Delivery.AT_LEAST_ONCE,
+    retry=Retry(Backoff.FIXED, attempts=4, first=10, longest=10),
+    longest_lateness=DAY,
+    on_failure="send_digest",
+)
 LARGEST_ITEM = 400 * 1024
 
 
@@ -90,3 +110,40 @@ def test_g02_a_page_of_the_dead_reads_no_more_than_it_shows(case: Case) -> None:
     assert [o.key for o in found] == ["k39", "k38", "k37", "k36", "k35"]
     assert len(keys) <= 2 * 5
     assert len(store.ledger.find(state=State.DEAD)) == 40
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("labels", "text"),
+    [("", "\x01"), ("x", "😀"), ("\x01", "\x01")],
+    ids=["many_texts", "plain_labels", "escaped_labels"],
+)
+def test_j13_all_that_is_under_way_has_room_whatever_its_texts_and_labels(
+    dynamodb_local: DynamoDB, labels: str, text: str
+) -> None:
+    """JSON writes one of the characters as six, and each attempt has the labels of its schedule."""
+    case = Case(dynamodb_local)
+    store, started, now = case.migrated(), NOON, NOON + 100 * MINUTE
+    each_minute = schedule(cron="* * * * *", policies=AT_ONCE)
+    given = replace(each_minute, labels={"a": labels * 4_095} if labels else {})
+    store.schedules.put(given, now=NOON - 1)
+    leased = store.index.claim_due(NOON, ahead=100 * MINUTE)
+    assert 10 <= len(leased) <= 50
+    failed = Outcome(State.FAILED, Reason.FAILED, text * 500, told=text * 500)
+    for _ in range(3):
+        begun = [store.ledger.begin(one, now=max(started, one.due_at)) for one in leased]
+        for one in begun:
+            assert isinstance(one, Begun)
+            assert store.ledger.settle(one.occurrence, failed, now=now)
+        started = now = now + 10_000
+        count = len(leased)
+        leased = []
+        while taken := store.ledger.claim_waiting(now):
+            leased += taken
+        assert len(leased) == count
+    for last in leased:
+        start(store, last, now)
+    while store.ledger.claim_waiting(now + 2 * HOUR):
+        pass
+    assert not store.ledger.find("ada", "digest", state=State.PROCESSING)
+    case.close()

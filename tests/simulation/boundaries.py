@@ -417,28 +417,30 @@ class CrossedShelf:
 
         return self._cross("lease", call)
 
-    def begin(self, leases: Sequence[Leased], now: int) -> Sequence[Begun | None]:
+    def begin(self, leases: Sequence[Leased], now: int) -> Sequence[Begun | DuetickError | None]:
         """See `ports.Shelf`."""
 
-        def call() -> Sequence[Begun | None]:
-            answers: Sequence[Begun | None] = (
+        def call() -> Sequence[Begun | DuetickError | None]:
+            answers: Sequence[Begun | DuetickError | None] = (
                 [None for _ in leases] if self._general else self._shelf.begin(leases, now)
             )
             for one in answers:
-                if one:
+                if isinstance(one, Begun):
                     self._began(one, now)
             return answers
 
         return self._cross("begin", call)
 
-    def settle(self, settled: Sequence[Settled], now: int) -> Sequence[Occurrence | None]:
+    def settle(
+        self, settled: Sequence[Settled], now: int
+    ) -> Sequence[Occurrence | DuetickError | None]:
         """See `ports.Shelf`."""
 
-        def call() -> Sequence[Occurrence | None]:
-            answers: Sequence[Occurrence | None] = (
+        def call() -> Sequence[Occurrence | DuetickError | None]:
+            answers: Sequence[Occurrence | DuetickError | None] = (
                 [None for _ in settled] if self._general else self._shelf.settle(settled, now)
             )
-            self._saw("settles", [one for one in answers if one])
+            self._saw("settles", [one for one in answers if isinstance(one, Occurrence)])
             return answers
 
         return self._cross("settle", call)

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, TypeVar, cast
 from duetick.domain.attempts import SUCCEEDED, Begun, Settled, settle
 from duetick.domain.backfilling import KIND, Backfill, BackfillStep
 from duetick.domain.book import Book
+from duetick.domain.errors import DuetickError
 from duetick.domain.group_pauses import GroupPause, Pauses
 from duetick.domain.identity import is_failure_hook
 from duetick.domain.occurrence import LATEST, IndexRow, Leased, Occurrence, ScheduleName
@@ -82,17 +83,21 @@ class WrongChanges(Altered):
 class SettlesFirst(Altered):
     """An attempt counts as a success before its action runs."""
 
-    def begin(self, leases: Sequence[Leased], now: int) -> Sequence[Begun | None]:
+    def begin(self, leases: Sequence[Leased], now: int) -> Sequence[Begun | DuetickError | None]:
         """Begin, and settle at once."""
         begun = self._shelf.begin(leases, now)
-        self._shelf.settle([settle(one.occurrence, SUCCEEDED, now) for one in begun if one], now)
+        self._shelf.settle(
+            [settle(one.occurrence, SUCCEEDED, now) for one in begun if isinstance(one, Begun)], now
+        )
         return begun
 
 
 class ForgetsFailures(Altered):
     """A `finally` deletes each delivered occurrence, although its action may have failed."""
 
-    def settle(self, settled: Sequence[Settled], now: int) -> Sequence[Occurrence | None]:
+    def settle(
+        self, settled: Sequence[Settled], now: int
+    ) -> Sequence[Occurrence | DuetickError | None]:
         """Settle everything as a success."""
         return self._shelf.settle([settle(one.before, SUCCEEDED, now) for one in settled], now)
 
@@ -100,7 +105,9 @@ class ForgetsFailures(Altered):
 class SettlesWithoutFence(Altered):
     """A settle is taken under any fence."""
 
-    def settle(self, settled: Sequence[Settled], now: int) -> Sequence[Occurrence | None]:
+    def settle(
+        self, settled: Sequence[Settled], now: int
+    ) -> Sequence[Occurrence | DuetickError | None]:
         """Settle under the fence that is current."""
         (one,) = settled
         found = self._shelf.occurrence(one.before.identity)
@@ -127,7 +134,7 @@ class ReadsTheWallClock(Altered):
 class ChecksThenActs(Altered):
     """A begin reads first, then writes without another look."""
 
-    def begin(self, leases: Sequence[Leased], now: int) -> Sequence[Begun | None]:
+    def begin(self, leases: Sequence[Leased], now: int) -> Sequence[Begun | DuetickError | None]:
         """Begin an occurrence that was leased at the read."""
         (lease,) = leases
         seen = self._shelf.occurrence(lease.identity)
@@ -219,11 +226,11 @@ class TellsLater(WrongChanges):
 class CountsAttempts(Altered):
     """A limit of runs counts each attempt."""
 
-    def begin(self, leases: Sequence[Leased], now: int) -> Sequence[Begun | None]:
+    def begin(self, leases: Sequence[Leased], now: int) -> Sequence[Begun | DuetickError | None]:
         """Begin, and count a second attempt as a run."""
         begun = self._shelf.begin(leases, now)
         for one in begun:
-            if one and one.occurrence.attempts > 1:
+            if isinstance(one, Begun) and one.occurrence.attempts > 1:
                 self._shelf.change(one.occurrence.user_id, one.occurrence.key, now, _count)
         return begun
 
@@ -231,7 +238,9 @@ class CountsAttempts(Altered):
 class SettlesTheCancelled(Altered):
     """An attempt settles an occurrence that an operator cancelled: its fence is the same."""
 
-    def settle(self, settled: Sequence[Settled], now: int) -> Sequence[Occurrence | None]:
+    def settle(
+        self, settled: Sequence[Settled], now: int
+    ) -> Sequence[Occurrence | DuetickError | None]:
         """Settle under the right fence, in any state."""
         (one,) = settled
         found = self._shelf.occurrence(one.before.identity)
@@ -306,7 +315,9 @@ class DatesNoRules(FollowsNoZone):
 class BringsBackTheErased(Altered):
     """A run writes its occurrence once more at its end, although its user was erased before."""
 
-    def settle(self, settled: Sequence[Settled], now: int) -> Sequence[Occurrence | None]:
+    def settle(
+        self, settled: Sequence[Settled], now: int
+    ) -> Sequence[Occurrence | DuetickError | None]:
         """Settle; if there is nothing to settle, make it."""
         (one,) = settled
         if self._shelf.occurrence(one.before.identity):

@@ -91,6 +91,17 @@ def test_a02_fired(store: Store) -> None:
     ]
 
 
+def test_a02_an_attempt_that_began_early_by_the_clock_of_its_worker(store: Store) -> None:
+    """It was claimed ahead, and the clock that began it is behind."""
+    put(store)
+    (held,) = store.index.claim_due(NINE - 5_000, ahead=10_000)
+    store.ledger.begin(held, now=NINE - 2_500)
+    found = asked(store, now=NINE - 2_000)
+    assert found.verdict == "running"
+    began = "It began at 2026-12-01T08:59:57.500Z, 2.5 s before the fire time."
+    assert began in say(found, operator=False)
+
+
 def test_a02_failed_tells_users_what_was_told_and_operators_what_was_raised(store: Store) -> None:
     put(store)
     ended(store, BROKEN)

@@ -146,8 +146,12 @@ class UserJobs:
             self.begin_soon(made.job)
         return made
 
-    def make(self, asked: JobDraft, effects: Effects | None = None) -> Enqueued:
-        """Make the job, and let `begin_soon` hand it on: with `effects`, after their commit."""
+    def make(
+        self, asked: JobDraft, effects: Effects | None = None, within: Occurrence | None = None
+    ) -> Enqueued:
+        """Make the job, and let `begin_soon` hand it on: with `effects`, after their commit, which
+        settles the attempt `within` which it is made.
+        """
         return self.schedules.store.jobs.enqueue(
             asked.wanted,
             due_at=asked.due_at,
@@ -155,6 +159,7 @@ class UserJobs:
             at_most=self.schedules.quotas.jobs,
             leased=self.hand_on is not None,
             effects=effects,
+            within=within,
             now=self.schedules.clock(),
         )
 
@@ -274,7 +279,7 @@ def enqueue_for(
         asked = asked._replace(wanted=replace(asked.wanted, principal=context.principal))
     if attempt.effects is None:
         return jobs.enqueue(asked).job
-    made = jobs.make(asked, attempt.effects)
+    made = jobs.make(asked, attempt.effects, attempt.occurrence)
     if made.made:
         attempt.after_commit.append(partial(jobs.begin_soon, made.job))
     return made.job

@@ -185,7 +185,8 @@ def _attempts(entry: Occurrence) -> Iterator[str]:
     if entry.begun_at is not None:
         late = (entry.begun_at - entry.nominal_at) / 1_000
         number = f"Attempt {entry.attempts}" if entry.attempts > 1 else "It"
-        yield f"{number} began at {iso(entry.begun_at)}, {late:g} s after the fire time."
+        when = f"{abs(late):g} s {'before' if late < 0 else 'after'} the fire time"
+        yield f"{number} began at {iso(entry.begun_at)}, {when}."
     if entry.state is State.RETRYING and entry.due_at <= LAST_INSTANT:
         yield f"The next attempt is due at {iso(entry.due_at)}."
 

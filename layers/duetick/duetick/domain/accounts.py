@@ -70,7 +70,9 @@ class Account(NamedTuple):
     """The parts of a schedule that a store keeps for a span of time.
 
     `paused_since` is the date of the newest definition if its pause has no range yet. The entries
-    are read as they are asked for. `place` is where a walk goes on after this account.
+    are read as they are asked for. `place` is where a walk goes on after this account. If the row
+    is unreadable, `unreadable_at` is the time for which it is due: a restore decides about the
+    times from then on.
     """
 
     user_id: str
@@ -80,6 +82,7 @@ class Account(NamedTuple):
     paused_since: int | None
     entries: Iterable[LedgerEntry]
     place: str = ""
+    unreadable_at: int | None = None
 
 
 class Fault(NamedTuple):
@@ -151,7 +154,8 @@ class _Reckoning:
     ) -> None:
         self.since, self.until = since, until
         self.backfilled: Backfilled = none_backfilled
-        self.has_row = account.row is not None
+        at = account.unreadable_at
+        self.owed_until = until if at is None else min(until, at)
         self.reached, self.covered = since, since
         self.times = self.under_way = 0
         self.faults: list[Fault] = []
@@ -211,8 +215,6 @@ class _Reckoning:
         """Take a range, or the occurrence of a row that could not be read."""
         first, last = one.nominal_at, one.range_end or one.nominal_at
         if last <= self.since:
-            if self._excuses(one) and self._place(first) == self._place(self.since + 1):
-                self.reached = max(self.reached, self._stretch_at(self.since + 1).until)
             return
         if first <= self.covered and first > self.since:
             self._find("doubled", first, last, one.counted)
@@ -223,22 +225,13 @@ class _Reckoning:
         self.times += one.counted
         self.covered = max(self.covered, last)
         self.reached = max(self.reached, last)
-        if self._excuses(one):
-            self.reached = max(self.reached, self._stretch_at(first).until)
-
-    def _excuses(self, one: LedgerEntry) -> bool:
-        """Return True if an entry says that no row fires until the next definition.
-
-        The row could not be read, and has not come back.
-        """
-        return one.reason == Reason.POISONED and not self.has_row
 
     def _owe(self, until: int) -> None:
         """Find the owed times up to `until` that have no entry, and go on after it."""
         for one in self._within(self.reached, until):
-            after, end = max(one.after, self.reached), min(one.until, until)
+            after, end = max(one.after, self.reached), min(one.until, until, self.owed_until)
             times = one.owes()
-            if times and (count := times.count(after, end)):
+            if times and after < end and (count := times.count(after, end)):
                 self._owe_times(times, after, end, count)
         self.reached = max(self.reached, until)
 
@@ -305,10 +298,6 @@ class _Reckoning:
         """Return the times of the definition in force; None if nobody knows them."""
         place = self._place(at)
         return self.dated[place][1] if place >= 0 else None
-
-    def _stretch_at(self, at: int) -> Stretch:
-        place = min(bisect_left(self.ends, at), len(self.stretches) - 1)
-        return self.stretches[place] if self.stretches else Stretch(at, at, None, owed=False)
 
     def _within(self, after: int, until: int) -> Iterator[Stretch]:
         for place in range(bisect_left(self.ends, after + 1), len(self.stretches)):

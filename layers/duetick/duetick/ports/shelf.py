@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from duetick.domain.accounts import Account
     from duetick.domain.alike import AlikePage, Selection
     from duetick.domain.bells import PendingBell
+    from duetick.domain.errors import DuetickError
     from duetick.domain.jobs import InboxRow, Job
     from duetick.domain.operations import Operation, OperationPlace
     from duetick.domain.retention import Retention, Retired
@@ -98,8 +99,8 @@ class Terms(NamedTuple):
 
     Before the change, a caller's `key` is read: if another run has it, KeyHeld is raised. After the
     change, `at_most` is checked first. It is the most schedules of a user that may count
-    (`domain.ending.counts`), or the most jobs that may be pending. A change that makes one more
-    count raises QuotaReached.
+    (`domain.ending.counts`), or the most jobs that may be pending. `ending` of the pending jobs end
+    with the transaction, and do not count. A change that makes one more count raises QuotaReached.
 
     If the change made the record, the `creation` is kept until its end: another one of its name
     raises CreationStands. If the change made an occurrence, the occurrence takes the key. `body` is
@@ -110,6 +111,7 @@ class Terms(NamedTuple):
     creation: Repeatable | None = None
     key: CallerKey | None = None
     body: str | None = None
+    ending: int = 0
 
 
 NO_TERMS = Terms()
@@ -412,18 +414,20 @@ class Shelf(Protocol):
         records their failure hooks.
         """
 
-    def begin(self, leases: Sequence[Leased], now: int) -> Sequence[Begun | None]:
+    def begin(self, leases: Sequence[Leased], now: int) -> "Sequence[Begun | DuetickError | None]":
         """Begin, in one trip, the occurrences that nothing prevents. None means: use the general
-        way.
+        way. If the database refuses one, and has begun others, the error stands for that one.
 
         A shelf without a fast way answers None for each.
         """
 
-    def settle(self, settled: Sequence[Settled], now: int) -> Sequence[Occurrence | None]:
+    def settle(
+        self, settled: Sequence[Settled], now: int
+    ) -> "Sequence[Occurrence | DuetickError | None]":
         """Write, in one trip, the ends of attempts that are as their begin left them. None of them
         is a death that has a failure hook.
 
-        None means: use the general way.
+        None, or an error, means the same as of `begin`.
         """
 
     def write_lease(

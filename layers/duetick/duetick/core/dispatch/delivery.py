@@ -233,7 +233,7 @@ class Dispatch:
             leased,
             now=clock(),
             on_lost=self.parts.record_lost,
-            find_action=lambda: self._action_of(leased, definition),
+            find_action=lambda: self.action_of(leased, definition),
         )
         if isinstance(begun, Refused):
             return self.refuse(begun)
@@ -290,7 +290,7 @@ class Dispatch:
         self.parts.tell("dead", settled)
         return answer
 
-    def _action_of(self, leased: Leased, definition: Record | None) -> str | None:
+    def action_of(self, leased: Leased, definition: Record | None = None) -> str | None:
         """Return the action of a schedule that has no record, as its flow names it."""
         found = definition or self._definition_of(leased)
         return found.action if found else None

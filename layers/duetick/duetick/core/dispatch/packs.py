@@ -261,9 +261,13 @@ class PackRun:
 
     def _begin_many(self, pairs: Sequence[tuple[Occurrence, Dispatch]], start: Start) -> None:
         ledger, now = self._parts.parts.store.ledger, self._parts.clock()
+        dispatches = {one.identity: dispatch for one, dispatch in pairs}
         try:
             found = ledger.begin_many(
-                [one for one, _ in pairs], now=now, on_lost=self._parts.parts.record_lost
+                [one for one, _ in pairs],
+                now=now,
+                on_lost=self._parts.parts.record_lost,
+                find_action=lambda one: dispatches[one.identity].action_of(one),
             )
         except DuetickError as problem:
             _log_not_begun(pairs[0][0], problem)

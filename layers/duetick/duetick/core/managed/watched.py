@@ -14,6 +14,7 @@ from duetick.core.ids import new_id
 from duetick.domain.attempts import Settled
 from duetick.domain.bells import PendingToken, digest_of_bell
 from duetick.domain.book import Book
+from duetick.domain.errors import DuetickError
 from duetick.domain.failures import Event
 from duetick.domain.occurrence import Leased, Occurrence, ScheduleName
 from duetick.domain.standing import StandingOrder
@@ -143,10 +144,13 @@ class WatchedShelf:
             yield WatchedEffects(opened, seen)
         seen.tell(self._followers)
 
-    def settle(self, settled: Sequence[Settled], now: int) -> Sequence[Occurrence | None]:
+    def settle(
+        self, settled: Sequence[Settled], now: int
+    ) -> Sequence[Occurrence | DuetickError | None]:
         """See `ports.Shelf`."""
         answers = self._shelf.settle(settled, now)
-        tell_waits(self._followers, _due([one for one in answers if one]))
+        ended = [one for one in answers if isinstance(one, Occurrence)]
+        tell_waits(self._followers, _due(ended))
         return answers
 
     def write_lease(

@@ -7,8 +7,9 @@ from typing import Final, NamedTuple
 from duetick.domain.book import Book
 from duetick.domain.creation import Repeatable
 from duetick.domain.errors import CreationStands
-from duetick.domain.identity import is_job_id, job_key
+from duetick.domain.identity import is_job, is_job_id, job_key
 from duetick.domain.jobs import KEY_KEPT_MS, Job, due_at_of, new_job
+from duetick.domain.occurrence import Leased
 from duetick.domain.paging import make_cursor, read_key
 from duetick.domain.schedule import Schedule
 from duetick.ports import Clock, Effects, Shelf, Terms
@@ -47,13 +48,15 @@ class Jobs:
         at_most: int | None = None,
         leased: bool = False,
         effects: Effects | None = None,
+        within: Leased | None = None,
         now: int | None = None,
     ) -> Enqueued:
         """Make a job of a definition, whose key and cron do not count, in one write.
 
         Within a day, the same `key` of the same user and flow makes nothing more, and returns the
         first job as it is now. More than `at_most` pending jobs raise QuotaReached. With `leased`,
-        the caller hands on a job that is due. With `effects`, the job is made by their commit.
+        the caller hands on a job that is due. With `effects`, the job is made by their commit. The
+        commit settles the attempt `within`: if a job ends by that, it is not pending.
         """
         at = self._clock() if now is None else now
         due = due_at_of(due_at, at)
@@ -66,7 +69,7 @@ class Jobs:
                 return Enqueued(
                     self._write(
                         job,
-                        Terms(at_most, _once(job, key, at)),
+                        Terms(at_most, _once(job, key, at), ending=_ends(wanted, within)),
                         at,
                         leased=leased and due <= at,
                         effects=effects,
@@ -122,6 +125,11 @@ class Jobs:
         """
         found, after = self._shelf.jobs(user_id, read_key(cursor, of_jobs=True), limit, ended=ended)
         return JobPage(tuple(found), None if after is None else make_cursor(after))
+
+
+def _ends(wanted: Schedule, within: Leased | None) -> int:
+    """Return the number of the user's jobs that end with an attempt: 1 if it is one's."""
+    return int(within is not None and is_job(within.origin) and within.user_id == wanted.user_id)
 
 
 def _once(job: Job, key: str | None, now: int) -> Repeatable | None:

@@ -3,7 +3,8 @@
 import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from duetick.core.standing import FreshOrders
 from duetick.core.store.limits import ScopeLimits
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
 
 OnPaused: TypeAlias = Callable[[Record], object]
 """A function that sees each schedule that is paused because it failed too often in a row."""
+
+T = TypeVar("T")
 
 logger = logging.getLogger("duetick.failing")
 
@@ -155,16 +158,22 @@ class Ledger:
         if not pauses.of(held.user_id, held.flow or None):
             (begun,) = self._shelf.begin([held], at)
             if begun:
-                return begun
+                return _raise_error(begun)
         return self._begin_generally(held, at, pauses, on_lost)
 
     def begin_many(
-        self, held: Sequence[Leased], *, now: int, on_lost: OnLost | None = None
+        self,
+        held: Sequence[Leased],
+        *,
+        now: int,
+        on_lost: OnLost | None = None,
+        find_action: Callable[[Leased], str | None] | None = None,
     ) -> Sequence[Begun | Refused | DuetickError]:
         """Begin attempts of different schedules, in one trip if nothing prevents them.
 
         If pauses or limits may concern an attempt, or the trip did not begin it, `begin` begins it
-        alone. If the store does not answer then, the error stands for the attempt.
+        alone. If the store does not answer then, the error stands for the attempt. `find_action`
+        answers as that of `begin` does.
         """
         pauses, limits = self._pauses.current(now), self._limits.current(now)
 
@@ -180,7 +189,8 @@ class Ledger:
         def begin_alone(one: Leased) -> Begun | Refused | DuetickError:
             try:
                 if one.identity not in begun:
-                    return self.begin(one, now=now, on_lost=on_lost)
+                    ask = partial(find_action, one) if find_action else None
+                    return self.begin(one, now=now, on_lost=on_lost, find_action=ask)
                 known = self._shelf.occurrence(one.identity)
                 refused = refuse(known, one, now) if known else None  # mostly it came twice
                 return refused or self._begin_generally(one, now, pauses, on_lost)
@@ -210,7 +220,7 @@ class Ledger:
         at = self._at(now)
         settled = _settle_begun(held, outcome, at)
         (after,) = self._shelf.settle([settled], at) if settled else (None,)
-        return self._conclude(held, outcome, at, after)
+        return self._conclude(held, outcome, at, _raise_error(after))
 
     def settle_many(
         self, ends: Sequence[tuple[Leased, Outcome]], *, now: int
@@ -224,10 +234,10 @@ class Ledger:
         after = [next(written) if one else None for one in worked_out]
 
         def conclude(
-            held: Leased, outcome: Outcome, ended: Occurrence | None
+            held: Leased, outcome: Outcome, ended: Occurrence | DuetickError | None
         ) -> Occurrence | DuetickError | None:
             try:
-                return self._conclude(held, outcome, now, ended)
+                return self._conclude(held, outcome, now, _raise_error(ended))
             except DuetickError as error:
                 return error
 
@@ -482,6 +492,13 @@ class Ledger:
 
     def _at(self, now: int | None) -> int:
         return self._clock() if now is None else now
+
+
+def _raise_error(answer: T | DuetickError) -> T:
+    """Return the answer to one write; raise it if it is an error."""
+    if isinstance(answer, DuetickError):
+        raise answer
+    return answer
 
 
 def _of(book: Book, *, dry: bool) -> Book:

@@ -108,6 +108,7 @@ class Accounts:
             book.row,
             record.redefined_at if record and pause and pause.until is not None else None,
             self._entries(item, since, until, consistent=consistent) if definitions else (),
+            unreadable_at=book.unreadable.row.next_fire_at if book.unreadable else None,
         )
 
     def _definitions(self, name: ScheduleName, *, consistent: bool) -> Sequence[Definition]:

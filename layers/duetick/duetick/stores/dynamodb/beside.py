@@ -2,8 +2,8 @@
 
 import json
 from base64 import b64encode
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from duetick.domain.attempts import CallerKey
 from duetick.domain.creation import Made, Repeatable
@@ -19,7 +19,7 @@ from duetick.ports import Counted, Terms
 from duetick.stores.dynamodb.items import BookItem, body_key, input_key
 from duetick.stores.dynamodb.occurrences import maybe_number, maybe_text, number, text
 from duetick.stores.dynamodb.records import definition_expiry, definition_item, definition_key
-from duetick.stores.dynamodb.table import Item, Key, Table, key_attributes
+from duetick.stores.dynamodb.table import Item, Key, Table, key_attributes, key_of
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef, UpdateTypeDef
@@ -114,7 +114,7 @@ class Beside:
         """Collect the writes of the book's changes; raise InvalidSchedule if an id is taken."""
         book, before, after = found.book, found.record, found.book.record
         if counts(before) != counts(after):
-            self._count(_place_of_count(found), 1 if counts(after) else -1)
+            self._count(place_of_count(found), 1 if counts(after) else -1)
         if before is None and after and self._terms.creation:
             first = book.row.next_fire_at if book.row else None
             self._keep_creation(after, self._terms.creation, first)
@@ -129,14 +129,17 @@ class Beside:
         if book.bell:
             self.writes.append({"Update": _make_bell_pending(self._table.name, found)})
 
-    def check(self, found: BookItem) -> None:
-        """Raise QuotaReached or VersionConflict if that is why the transaction was refused."""
+    def check(self, found: BookItem, counted: int = 0) -> None:
+        """Raise QuotaReached or VersionConflict if that is why the transaction was refused. So many
+        others are `counted` in the same transaction.
+        """
         user_id, at_most = found.book.user_id, self._terms.at_most
         if not counts(found.book.record) or counts(found.record):
             return
         if at_most is not None:
-            item = self._table.get(_place_of_count(found)) or {}
-            if (maybe_number(item, "n") or 0) >= at_most:
+            item = self._table.get(place_of_count(found)) or {}
+            known = (maybe_number(item, "n") or 0) + counted - self._terms.ending
+            if known >= at_most:
                 raise refuse_job(at_most) if is_job(found.name[1]) else refuse_schedule(at_most)
         if self._terms.creation and found.record is None:
             place = creations_partition(user_id), self._terms.creation.name
@@ -175,8 +178,8 @@ class Beside:
             "UpdateExpression": COUNT,
             "ExpressionAttributeValues": {":by": number(by)},
         }
-        at_most = self._terms.at_most
-        if by > 0 and at_most is not None:
+        if by > 0 and self._terms.at_most is not None:
+            at_most = self._terms.at_most + self._terms.ending
             none_yet = "attribute_not_exists(n) OR " if at_most > 0 else ""
             update["ConditionExpression"] = f"{none_yet}n < :most"
             update["ExpressionAttributeValues"] = {":by": number(by), ":most": number(at_most)}
@@ -275,10 +278,56 @@ def _make_bell_pending(table: str, found: BookItem) -> "UpdateTypeDef":
     return pending_update(table, found.name, found.book.bell)
 
 
-def _place_of_count(found: BookItem) -> Key:
+def place_of_count(found: BookItem) -> Key:
     """Return the key of the item that counts a book: as one of its user's schedules, or jobs."""
     user_id, key = found.name
     return job_count_key(user_id) if is_job(key) else count_key(user_id)
+
+
+def counted(writes: "Sequence[TransactWriteItemTypeDef]", place: Key) -> int:
+    """Return the number by which writes count a place up."""
+    updates = [one["Update"] for one in writes if _place_counted(one) == place]
+    return sum(int(_values_of(one)[":by"]["N"]) for one in updates)
+
+
+def add_write(writes: "list[TransactWriteItemTypeDef]", one: "TransactWriteItemTypeDef") -> None:
+    """Add a write. DynamoDB takes one of each item, so counts of one item become one."""
+    place = _place_counted(one)
+    for at, other in enumerate(writes):
+        if place is not None and _place_counted(other) == place:
+            writes[at] = _count_both(other, one)
+            return
+    writes.append(one)
+
+
+def _place_counted(write: "TransactWriteItemTypeDef") -> Key | None:
+    """Return the key of the item in which a write counts; None if it does not."""
+    update = write.get("Update", {})
+    key = update.get("Key")
+    is_count = key and "p" in key and update.get("UpdateExpression") == COUNT
+    return key_of(key) if key and is_count else None
+
+
+def _count_both(
+    one: "TransactWriteItemTypeDef", other: "TransactWriteItemTypeDef"
+) -> "TransactWriteItemTypeDef":
+    """Return the write of two counts of an item, under the same limit: what counts up beside a
+    limited count takes room of it.
+    """
+    limited, free = sorted((one["Update"], other["Update"]), key=_is_free)
+    values, more = _values_of(limited), int(_values_of(free)[":by"]["N"])
+    values[":by"] = number(int(values[":by"]["N"]) + more)
+    if ":most" in values:
+        values[":most"] = number(int(values[":most"]["N"]) - max(0, more))
+    return {"Update": {**limited, "ExpressionAttributeValues": values}}
+
+
+def _values_of(update: "UpdateTypeDef") -> Item:
+    return cast("Item", {**update["ExpressionAttributeValues"]})
+
+
+def _is_free(update: "UpdateTypeDef") -> bool:
+    return "ConditionExpression" not in update
 
 
 def owner_of(record: Record) -> str:

@@ -28,7 +28,7 @@ from duetick.domain.schedule import Record
 from duetick.domain.states import State
 from duetick.domain.transitions import has_ended, is_waiting_job, wake_of
 from duetick.ports import NO_TERMS, Alter, KeyHeld, Terms
-from duetick.stores.dynamodb.beside import Beside, caller_key, holder_of, zone_item
+from duetick.stores.dynamodb.beside import Beside, add_write, caller_key, holder_of, zone_item
 from duetick.stores.dynamodb.errors import Conflict, ItemTooLarge, WriteRefusal
 from duetick.stores.dynamodb.items import (
     BookItem,
@@ -349,7 +349,9 @@ class Books:
         beside: Beside,
         effects: "Sequence[TransactWriteItemTypeDef]",
     ) -> None:
-        others = [*beside.writes, *effects]
+        others: list[TransactWriteItemTypeDef] = []
+        for one in (*beside.writes, *effects):
+            add_write(others, one)
         item = self.prepare(found, now)
         if not others and _version(found.book.record) == _version(found.record):
             self.table.put(item, found.rev)

@@ -11,7 +11,7 @@ from duetick.ports import Fair
 from duetick.stores.dynamodb.books import Books, pause, tell_too_large
 from duetick.stores.dynamodb.errors import Conflict, ItemTooLarge
 from duetick.stores.dynamodb.items import BookItem
-from duetick.stores.dynamodb.occurrences import MOST_OPEN, slot_of
+from duetick.stores.dynamodb.occurrences import slot_of
 
 TRIES: Final = 5
 
@@ -61,7 +61,7 @@ class ItemsClaim:
 
         The index may be late, so the item decides.
         """
-        book, room = found.book, max(0, MOST_OPEN - len(found.open))
+        book, room = found.book, max(0, found.most - len(found.open))
         seen = book.row.next_fire_at if book.row else 0
         made = book.claim(self._templates, room)
         if not found.is_altered:

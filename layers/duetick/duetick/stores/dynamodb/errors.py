@@ -24,13 +24,8 @@ RESTORE: Final = (
 """The advice if the table is gone; `migrate` alone would begin with an empty one."""
 
 _FAILED: Final = "ConditionalCheckFailed"
-_LOST: Final = frozenset(
-    {
-        "ConditionalCheckFailedException",
-        "TransactionConflictException",
-        "TransactionInProgressException",
-    }
-)
+_LOST: Final = frozenset({"ConditionalCheckFailedException", "TransactionInProgressException"})
+_CONTENDED: Final = "TransactionConflictException"
 _CANCELLED: Final = "TransactionCanceledException"
 _THROTTLED: Final = frozenset({"ProvisionedThroughputExceeded", "ThrottlingError"})
 _TRANSIENT: Final = frozenset({"None", _FAILED, "TransactionConflict"})
@@ -49,6 +44,12 @@ _TOO_LARGE: Final = "size has exceeded", "size to update has exceeded"
 
 class Conflict(Exception):
     """A condition failed: another process wrote first. Never leaves this package."""
+
+
+class Contended(Exception):
+    """A transaction of another process has the item. It may come to nothing, so the write is tried
+    again. Never leaves this package.
+    """
 
 
 class WriteRefusal(Exception):
@@ -100,6 +101,8 @@ def _translate(error: ServiceRefusal, table: str) -> Exception:
     code, said = error.code, str(error)
     if code in _LOST:
         return Conflict(code)
+    if code == _CONTENDED:
+        return Contended(code)
     if code == _CANCELLED:
         return _translate_cancelled(error)
     if any(part in said for part in _TOO_LARGE):

@@ -86,8 +86,8 @@ class History:
             forward=False,
             page=page.limit,
         )
-        ended = (read_history(item).occurrence for item in past)
-        return in_item + page.read(ended)
+        ended = (read_history(found).occurrence for found in past)
+        return in_item + page.read(one for one in ended if slot_of(one) not in item.open)
 
     def _of_user(self, user_id: str, page: "PageWanted") -> list[Occurrence]:
         """Read all of a user's schedules: they are few. Recently deleted ones are among them."""

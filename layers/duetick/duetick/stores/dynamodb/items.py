@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from duetick.domain.book import Book, Unreadable
 from duetick.domain.ending import KEPT_GONE_MS
@@ -33,16 +33,21 @@ from duetick.domain.schedule import Record
 from duetick.domain.states import State
 from duetick.domain.transitions import has_ended, is_waiting_job, wake_of
 from duetick.stores.dynamodb.occurrences import (
+    LARGEST_ITEM,
+    LONGEST_ERROR,
     MOST_OPEN,
+    ROOM_FOR_EVENTS,
     Entry,
     RowDefinition,
     definition_of,
     maybe_number,
     maybe_text,
+    most_open,
     number,
     put_number,
     put_text,
     read_entry,
+    size_of,
     slot,
     slot_of,
     text,
@@ -52,13 +57,20 @@ from duetick.stores.dynamodb.records import dump_row, read_record, read_row, wri
 from duetick.stores.dynamodb.schema import DIRECTORIES
 from duetick.stores.dynamodb.table import Item, Key
 
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
+
+FEW: Final = 4
+"""The most entries that have room, whatever they hold."""
+
 
 @dataclass(slots=True)
 class BookItem:
     """A book as it was read from its item, to be written back under its revision.
 
     With `apart`, the record's input has an item of its own, and is None here until it is fetched.
-    `past` has the entries of the history that were asked for.
+    `past` has the entries of the history that were asked for. `most` is the number of occurrences
+    for which the item has room.
     """
 
     book: Book
@@ -67,6 +79,7 @@ class BookItem:
     status: str | None = None
     zone: str | None = None
     held: bool = False
+    most: int = MOST_OPEN
     open: dict[str, Entry] = field(default_factory=dict)
     past: dict[str, Entry] = field(default_factory=dict)
     record: Record | None = field(init=False)
@@ -316,9 +329,8 @@ def _write_row(item: Item, book: Book, row: IndexRow, shards: int) -> None:
 
 def _write_open(item: Item, found: BookItem, row: IndexRow | None) -> None:
     usual = _usual(found.book.record, row)
-    kept = {name: entry.within(len(found.open)) for name, entry in found.open.items()}
-    entries = {name: write_entry(entry, usual) for name, entry in kept.items()}
-    item["open"] = {"M": {name: {"M": entry} for name, entry in entries.items()}}
+    room = LARGEST_ITEM - size_of({"M": item}) if len(found.open) > FEW else None
+    item["open"] = _write_entries(found.open, usual, room)
     source = found.book.record or row
     if source:
         item["lms"] = number(source.policies.lease_ms)
@@ -326,6 +338,26 @@ def _write_open(item: Item, found: BookItem, row: IndexRow | None) -> None:
             item["ov"] = text("a")
     put_text(item, "hold", _holder(found))
     _write_attention(item, found)
+
+
+def _write_entries(
+    entries: Mapping[str, Entry], usual: RowDefinition | None, room: int | None
+) -> "AttributeValueTypeDef":
+    """Write entries: with as much of their traces, and then of their texts, as has room."""
+    share = max(1, ROOM_FOR_EVENTS // max(1, len(entries)))
+    written = _write_cut(entries, usual, share, LONGEST_ERROR)
+    for events, characters in (share // 4, LONGEST_ERROR), (1, LONGEST_ERROR // 5), (0, 0):
+        if room is None or size_of(written) <= room:
+            break
+        written = _write_cut(entries, usual, events, characters)
+    return written
+
+
+def _write_cut(
+    entries: Mapping[str, Entry], usual: RowDefinition | None, events: int, characters: int
+) -> "AttributeValueTypeDef":
+    cut = {name: one.within(events, characters) for name, one in entries.items()}
+    return {"M": {name: {"M": write_entry(one, usual)} for name, one in cut.items()}}
 
 
 def _usual(record: Record | None, row: IndexRow | None) -> RowDefinition | None:
@@ -382,5 +414,6 @@ def fill(book: Book, item: Mapping[str, Any]) -> BookItem:
             for name, entry in item["open"]["M"].items()
         },
     )
-    book.room = MOST_OPEN - len(found.under_way)
+    found.most = most_open(len((maybe_text(item, "lab") or "").encode()))
+    book.room = found.most - len(found.under_way)
     return found

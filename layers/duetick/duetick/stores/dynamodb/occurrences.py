@@ -32,6 +32,13 @@ MOST_OPEN: Final = 50
 ROOM_FOR_EVENTS: Final = 400
 """The most events of all occurrences under way: one item of at most 400 KB has them."""
 
+LARGEST_ITEM: Final = 390 * 1024
+"""The most bytes of an item as it is written: the next begin or settle has the others."""
+
+ROOM_FOR_ENTRIES: Final = 300 * 1024
+LARGEST_ENTRY: Final = 2_500
+"""The most bytes of an entry without its labels, its texts and its trace."""
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -47,10 +54,30 @@ class Entry:
         short = replace(event, note=event.note[:LONGEST_NOTE], told=told)
         return replace(self, events=(*self.events, short)[-MOST_EVENTS:])
 
-    def within(self, entries: int) -> "Entry":
-        """Return the entry with its share of the item's events; the oldest are dropped."""
-        share = max(1, ROOM_FOR_EVENTS // entries)
-        return self if len(self.events) <= share else replace(self, events=self.events[-share:])
+    def within(self, events: int, characters: int) -> "Entry":
+        """Return the entry with its newest events, and the beginning of its texts."""
+        o = self.occurrence
+        error, told = ((one or "")[:characters] or None for one in (o.error, o.told))
+        if (error, told) != (o.error, o.told):
+            o = replace(o, error=error, told=told)
+        return Entry(o, self.events[max(0, len(self.events) - events) :], self.token)
+
+
+def most_open(labels: int) -> int:
+    """Return the most occurrences under way whose item has room for labels of so many bytes in
+    each.
+    """
+    return min(MOST_OPEN, ROOM_FOR_ENTRIES // (LARGEST_ENTRY + labels))
+
+
+def size_of(value: Mapping[str, Any]) -> int:
+    """Return the bytes of an attribute, as DynamoDB counts them, or more."""
+    ((kind, held),) = value.items()
+    if kind == "M":
+        return 3 + sum(len(name.encode()) + 1 + size_of(one) for name, one in held.items())
+    if kind == "L":
+        return 3 + sum(1 + size_of(one) for one in held)
+    return len(held.encode())
 
 
 def text(value: str) -> "AttributeValueTypeDef":
@@ -89,7 +116,9 @@ def maybe_number(item: Mapping[str, Any], name: str) -> int | None:
 
 def dump_labels(value: Mapping[str, str]) -> str | None:
     """Return labels as JSON, or None if there are none."""
-    return json.dumps(dict(value), sort_keys=True, separators=(",", ":")) if value else None
+    if not value:
+        return None
+    return json.dumps(dict(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def definition_of(source: Occurrence | IndexRow | Record) -> RowDefinition:

@@ -19,7 +19,7 @@ from duetick.domain.attempts import Begun, CallerKey, Settled
 from duetick.domain.book import Unreadable
 from duetick.domain.claims import Templates, pick_shares
 from duetick.domain.creation import Made
-from duetick.domain.errors import InvalidStoreUrl
+from duetick.domain.errors import DuetickError, InvalidStoreUrl
 from duetick.domain.failures import Event
 from duetick.domain.identity import JOB_ORIGIN, JOBS_END, stands_beside
 from duetick.domain.occurrence import Identity, IndexRow, Leased, Occurrence, ScheduleName
@@ -64,7 +64,7 @@ from duetick.stores.dynamodb.books import Books
 from duetick.stores.dynamodb.claim import ItemsClaim, is_leased, is_poisoned
 from duetick.stores.dynamodb.clock import Skew, host_clock
 from duetick.stores.dynamodb.erasure import erase
-from duetick.stores.dynamodb.errors import Conflict
+from duetick.stores.dynamodb.errors import Conflict, ItemTooLarge
 from duetick.stores.dynamodb.history import History
 from duetick.stores.dynamodb.items import (
     BookItem,
@@ -80,6 +80,7 @@ from duetick.stores.dynamodb.migration import check_schema, migrate
 from duetick.stores.dynamodb.occurrences import maybe_text, number, slot, slot_of, text
 from duetick.stores.dynamodb.place import connect
 from duetick.stores.dynamodb.schema import ATTENTION, DIRECTORIES, DIRECTORY, LEAVING
+from duetick.stores.dynamodb.service import ServiceSilent
 from duetick.stores.dynamodb.standing import StandingOrders
 from duetick.stores.dynamodb.table import Item, Table, Update, key_attributes
 from duetick.stores.dynamodb.transaction import DynamoTransaction, blame_action
@@ -95,6 +96,7 @@ if TYPE_CHECKING:
     from duetick.stores.dynamodb.bells import PendingBells
 
 T = TypeVar("T")
+W = TypeVar("W")
 
 WRITERS: Final = 8
 LISTED_AT_ONCE: Final = 500
@@ -141,7 +143,7 @@ class DynamoShelf:
     @contextmanager
     def effects(self, held: Leased, clock: Clock, alter: Alter[object]) -> Iterator[Effects]:
         """See `ports.Shelf`."""
-        transaction = DynamoTransaction(self._books)
+        transaction = DynamoTransaction(self._books, held)
         yield transaction
         transaction.check()
         with blame_action():
@@ -392,10 +394,27 @@ class DynamoShelf:
         """See `ports.Shelf`."""
         return self._waiting.lease(now, limit, ahead, fair)
 
-    def begin(self, leases: Sequence[Leased], now: int) -> Sequence[Begun | None]:
+    def begin(self, leases: Sequence[Leased], now: int) -> Sequence[Begun | DuetickError | None]:
         """See `ports.Shelf`. Each is one conditional update, side by side with the others."""
-        every = map if len(leases) < 2 else self._writers().map
-        return [*every(lambda lease: self._begin(lease, now), leases)]
+        return self._write_each(lambda lease: self._begin(lease, now), leases)
+
+    def _write_each(
+        self, write: Callable[[W], T | None], several: Sequence[W]
+    ) -> list[T | DuetickError | None]:
+        """Write several side by side; an error stands for the one whose write it is. Once the
+        service does not answer, it is not asked for the others.
+        """
+        silence: list[DuetickError] = []
+
+        def answer(one: W) -> T | DuetickError | None:
+            try:
+                return silence[0] if silence else write(one)
+            except DuetickError as error:
+                silence.extend([error] if isinstance(error.__cause__, ServiceSilent) else [])
+                return error
+
+        every = map if len(several) < 2 else self._writers().map
+        return [*every(answer, several)]
 
     def _begin(self, lease: Leased, now: int) -> Begun | None:
         if stands_beside(lease.origin):
@@ -415,18 +434,19 @@ class DynamoShelf:
         entry = found.open.get(slot(lease.nominal_at, lease.origin))
         return found if entry and entry.token == token else None
 
-    def settle(self, settled: Sequence[Settled], now: int) -> Sequence[Occurrence | None]:
+    def settle(
+        self, settled: Sequence[Settled], now: int
+    ) -> Sequence[Occurrence | DuetickError | None]:
         """See `ports.Shelf`. Each is one conditional update, side by side with the others."""
-        every = map if len(settled) < 2 else self._writers().map
-        return [*every(lambda one: self._settle(one, now), settled)]
+        return self._write_each(lambda one: self._settle(one, now), settled)
 
     def _settle(self, one: Settled, now: int) -> Occurrence | None:
         found = self._update(one.after, quick.settle(one, now))
         if found is None:
             return None
         after = found.open[slot_of(one.after)].occurrence
-        sooner = one.before.lease_until is None or after.due_at < one.before.lease_until
-        if after.state is State.RETRYING and sooner:
+        lease_ends = max(one.before.lease_until or 0, now + after.policies.lease_ms)  # if renewed
+        if after.state is State.RETRYING and after.due_at < lease_ends:
             line = NoteLine(after.user_id, after.key, look_at(after.due_at, now))
             self._journal.write([line])
         return after
@@ -441,7 +461,7 @@ class DynamoShelf:
     def _update(self, lease: Leased, update: Update) -> BookItem | None:
         try:
             return self._books.read(self._table.update(item_key(lease.user_id, lease.key), update))
-        except Conflict:
+        except (Conflict, ItemTooLarge):  # the general way makes room in the item
             return None
 
     def find(self, query: Query) -> Sequence[Occurrence]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from duetick.domain.errors import StoreUnavailable
-from duetick.stores.dynamodb.errors import Conflict, Throttled, errors, refusal
+from duetick.stores.dynamodb.errors import Conflict, Contended, Throttled, errors, refusal
 from duetick.stores.dynamodb.service import Body, Service
 
 if TYPE_CHECKING:
@@ -50,8 +50,7 @@ class Table:
 
     def ask(self, operation: str, request: Body) -> dict[str, Any]:
         """Send a request about this table; return its answer."""
-        with errors(self.name):
-            return self.service.call(operation, {"TableName": self.name, **request})
+        return self._ask_of_several(operation, {"TableName": self.name, **request})
 
     def get(self, key: Key) -> Item | None:
         """Read an item consistently; None if it does not exist."""
@@ -100,9 +99,14 @@ class Table:
         raise StoreUnavailable(f"The table {self.name} stayed throttled while it was written.")
 
     def _ask_of_several(self, operation: str, request: Body) -> dict[str, Any]:
-        """Send a request that names its tables inside."""
-        with errors(self.name):
-            return self.service.call(operation, request)
+        """Send a request that names its tables inside, if need be again."""
+        for wait in _waits():
+            try:
+                with errors(self.name):
+                    return self.service.call(operation, request)
+            except Contended:
+                time.sleep(wait)
+        raise StoreUnavailable(f"An item of the table {self.name} stayed in others' transactions.")
 
     def put(self, item: Item, rev: int | None = None) -> None:
         """Put the item; with `rev`, raise Conflict unless that is its revision (0: no item)."""

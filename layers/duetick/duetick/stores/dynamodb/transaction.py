@@ -11,19 +11,18 @@ from duetick.domain.errors import (
     SchemaOutdated,
     StoreUnavailable,
 )
+from duetick.domain.identity import is_job
 from duetick.ports import NO_TERMS, Alter, Dialect, Terms
-from duetick.stores.dynamodb.beside import COUNT, Beside
+from duetick.stores.dynamodb.beside import Beside, add_write, counted, place_of_count
 from duetick.stores.dynamodb.books import put_revised
 from duetick.stores.dynamodb.errors import WriteRefusal, as_of_caller
-from duetick.stores.dynamodb.occurrences import number
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
 
-    from duetick.domain.occurrence import ScheduleName
+    from duetick.domain.occurrence import Leased, ScheduleName
     from duetick.stores.dynamodb.books import Books
     from duetick.stores.dynamodb.items import BookItem
-    from duetick.stores.dynamodb.table import Item
 
 T = TypeVar("T")
 
@@ -47,8 +46,10 @@ class DynamoTransaction:
 
     dialect: Dialect = "dynamodb"
 
-    def __init__(self, books: "Books") -> None:
+    def __init__(self, books: "Books", held: "Leased | None" = None) -> None:
         self._books = books
+        ends_job = held is not None and is_job(held.origin)  # which is counted by a write
+        self._most = MOST_WRITES - ends_job
         self._changed: dict[ScheduleName, BookItem] = {}
         self._made: dict[str, str] = {}
         self.writes: list[TransactWriteItemTypeDef] = []
@@ -69,7 +70,7 @@ class DynamoTransaction:
         if creation and creation.name in self._made:
             raise CreationStands(self._made[creation.name])
         beside = Beside(self._books.table, terms, None, now)
-        beside.check(found)
+        beside.check(found, counted(self.writes, place_of_count(found)))
         beside.collect(found)
         self._books.note_made(found, now)
         found.apply()
@@ -107,29 +108,9 @@ class DynamoTransaction:
                 raise EffectsRefused(f"Your own writes were refused: {'; '.join(faults)}.")
 
     def _add(self, one: "TransactWriteItemTypeDef") -> None:
-        """Add a write. DynamoDB takes one of each item, so counts of one item become one."""
-        place = one.get("Update", {}).get("Key")
-        for at, other in enumerate(self.writes):
-            if place is not None and _is_count(other) and other["Update"]["Key"] == place:
-                self.writes[at] = _count_both(other)
-                return
-        if len(self.writes) == MOST_WRITES:
-            raise ConfigurationError(f"A transaction takes {MOST_WRITES} writes; split the work.")
-        self.writes.append(one)
-
-
-def _is_count(write: "TransactWriteItemTypeDef") -> bool:
-    return write.get("Update", {}).get("UpdateExpression") == COUNT
-
-
-def _count_both(earlier: "TransactWriteItemTypeDef") -> "TransactWriteItemTypeDef":
-    """Return the write that counts one more than an earlier one, under the same limit."""
-    update = earlier["Update"]
-    values = cast("Item", {**update["ExpressionAttributeValues"]})
-    values[":by"] = number(int(values[":by"]["N"]) + 1)
-    if ":most" in values:
-        most = int(values[":most"]["N"]) - 1
-        if most < 1:
-            raise EffectsRefused("There is no room for so many jobs of the user.")
-        values[":most"] = number(most)
-    return {"Update": {**update, "ExpressionAttributeValues": values}}
+        """Add a write, if there is room."""
+        before = [*self.writes]
+        add_write(self.writes, one)
+        if len(self.writes) > self._most:
+            self.writes[:] = before
+            raise ConfigurationError(f"A transaction takes {self._most} writes; split the work.")

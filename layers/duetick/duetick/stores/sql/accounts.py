@@ -20,7 +20,7 @@ ENTRIES_AT_ONCE: Final = 10_000
 RunQuery = Callable[[str, Params], Sequence[Row]]
 """A query by its name, in a transaction of its own."""
 
-_INDEX_AT: Final = 4
+_INDEX_AT: Final = 5
 _DEFINITION_AT: Final = _INDEX_AT + INDEX_COLUMNS
 
 
@@ -63,7 +63,7 @@ def _page(after: ScheduleName, since: int) -> Params:
 
 
 def _account(rows: Sequence[Row], entries: Iterator[LedgerEntry]) -> Account:
-    user_id, key, redefined_at, dumped, *_ = rows[0]
+    user_id, key, redefined_at, dumped, unreadable_at, *_ = rows[0]
     pause = Pause.load(dumped)
     index = rows[0][_INDEX_AT:_DEFINITION_AT]
     dated = [row[_DEFINITION_AT:] for row in rows]
@@ -75,6 +75,7 @@ def _account(rows: Sequence[Row], entries: Iterator[LedgerEntry]) -> Account:
         redefined_at if pause and pause.until is not None else None,
         entries,
         make_cursor(user_id, key),
+        unreadable_at,
     )
 
 

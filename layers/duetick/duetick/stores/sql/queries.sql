@@ -370,7 +370,8 @@ d.zone, d.tzdata, d.flow
 -- name: definitions_page
 -- The definitions that apply after an instant, of the next schedules and rows in the order of their
 -- names, each with its row. `alive` is that instant and the time for which they are kept.
-SELECT n.user_id, n.key, s.redefined_at, s.pause, {index_columns}, {definition_columns}
+SELECT n.user_id, n.key, s.redefined_at, s.pause, u.next_fire_at,
+    {index_columns}, {definition_columns}
 FROM (
     SELECT user_id, key FROM (
         SELECT * FROM (SELECT DISTINCT user_id, key FROM definitions
@@ -385,15 +386,18 @@ FROM (
 LEFT JOIN definitions d ON d.user_id = n.user_id AND d.key = n.key
     AND (d.kept_until IS NULL OR d.kept_until > :alive)
 LEFT JOIN schedule_index i ON i.user_id = n.user_id AND i.key = n.key
+LEFT JOIN unreadable u ON u.user_id = n.user_id AND u.key = n.key
 LEFT JOIN schedules s ON s.user_id = n.user_id AND s.key = n.key
 ORDER BY n.user_id, n.key, d.since
 
 -- name: definitions_of
-SELECT n.user_id, n.key, s.redefined_at, s.pause, {index_columns}, {definition_columns}
+SELECT n.user_id, n.key, s.redefined_at, s.pause, u.next_fire_at,
+    {index_columns}, {definition_columns}
 FROM (SELECT :user_id AS user_id, :key AS key) AS n
 LEFT JOIN definitions d ON d.user_id = n.user_id AND d.key = n.key
     AND (d.kept_until IS NULL OR d.kept_until > :alive)
 LEFT JOIN schedule_index i ON i.user_id = n.user_id AND i.key = n.key
+LEFT JOIN unreadable u ON u.user_id = n.user_id AND u.key = n.key
 LEFT JOIN schedules s ON s.user_id = n.user_id AND s.key = n.key
 ORDER BY d.since
 

@@ -18,18 +18,18 @@ def check_terms(session: Session, loaded: SqlBook, terms: Terms) -> None:
     if record and record.external_id is not None:
         _check_owner(session, record, record.external_id)
     if record and terms.at_most is not None and loaded.counts_more:
-        _check_room(session, record, terms.at_most)
+        _check_room(session, record, terms.at_most, terms.ending)
     if record and terms.creation and loaded.creates:
         _keep_creation(session, loaded, record, terms.creation)
 
 
-def _check_room(session: Session, record: Record, at_most: int) -> None:
-    """Raise QuotaReached if the user has `at_most` schedules that count, or as many pending
-    jobs.
+def _check_room(session: Session, record: Record, at_most: int, ending: int) -> None:
+    """Raise QuotaReached if the user has `at_most` schedules that count. Of a job, raise it if the
+    user has `at_most` pending jobs besides those that are `ending`.
     """
     job = is_job(record.key)
     rows = session.rows("job_count" if job else "schedule_count", {"user_id": record.user_id})
-    if number(rows) >= at_most:
+    if number(rows) - ending >= at_most:
         raise refuse_job(at_most) if job else refuse_schedule(at_most)
 
 

@@ -337,6 +337,44 @@ class JobTimeConformance(StoreSuite):
         store.ledger.settle(held, SUCCEEDED, now=SOON)
         assert enqueue(store, at_most=1, now=SOON).made
 
+    def test_k01_a_job_makes_room_for_those_that_its_own_transaction_makes(
+        self, store: Store
+    ) -> None:
+        enqueue(store, at_most=1)
+        held = start(store, only(lease(store)), SOON)
+        with store.ledger.settling(held, lambda: SOON) as effects:
+            store.jobs.enqueue(work(), at_most=1, effects=effects, within=held, now=SOON)
+            with pytest.raises(QuotaReached, match="may have 1 jobs"):
+                store.jobs.enqueue(work(), at_most=1, effects=effects, within=held, now=SOON)
+        assert [one.is_pending for one in store.jobs.list("ada").jobs] == [False, True]
+        assert with_room_for_one(store, SOON) is None
+        assert enqueue(store, at_most=2, now=SOON).made
+
+    def test_k01_a_job_that_is_undone_makes_no_room(self, store: Store) -> None:
+        enqueue(store, at_most=1)
+        held = start(store, only(lease(store)), SOON)
+
+        def undo() -> None:
+            with store.ledger.settling(held, lambda: SOON) as effects:
+                store.jobs.enqueue(work(), at_most=1, effects=effects, within=held, now=SOON)
+                raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            undo()
+        assert with_room_for_one(store, SOON) is None
+        assert enqueue(store, at_most=2, now=SOON).made
+
+    def test_k01_a_job_makes_no_room_for_those_of_another_user(self, store: Store) -> None:
+        enqueue(store, work(user="bob"), at_most=1, due_at=NOON + HOUR)
+        enqueue(store, at_most=1)
+        held = start(store, only(lease(store)), SOON)
+        with store.ledger.settling(held, lambda: SOON) as effects:
+            asked = work(user="bob")
+            with pytest.raises(QuotaReached):
+                store.jobs.enqueue(asked, at_most=1, effects=effects, within=held, now=SOON)
+            store.jobs.enqueue(asked, at_most=2, effects=effects, within=held, now=SOON)
+        assert enqueue(store, at_most=1, now=SOON).made
+
     def test_k01_every_way_to_end_makes_room(self, store: Store) -> None:
         enqueue(store, at_most=1)
         start(store, only(lease(store)), SOON)

@@ -473,6 +473,21 @@ class OperatingConformance(StoreSuite):
         with pytest.raises(OccurrenceConflict, match="cancel it first"):
             store.ledger.discard(died, BY, now=SOON + SECOND)
 
+    def test_j07_a_page_of_a_state_passes_over_what_was_deleted_since(self, store: Store) -> None:
+        store.schedules.put(schedule(cron=EACH_MINUTE), now=NOON - SECOND)
+        for minute in range(6):
+            now = NOON + minute * MINUTE
+            newest = only(drain(store, now))
+            if minute < 4:
+                store.ledger.cancel(newest, BY, now=now)
+        for minute in (3, 1):
+            (one,) = store.ledger.find("ada", "digest", before=NOON + minute * MINUTE + 1, limit=1)
+            store.ledger.discard(one, BY, now=NOON + HOUR)
+        page = store.ledger.find("ada", "digest", state=State.CANCELLED, limit=2)
+        assert [one.nominal_at for one in page] == [NOON + 2 * MINUTE, NOON]
+        deleted = store.ledger.find("ada", "digest", state=State.DELETED, limit=2)
+        assert [one.nominal_at for one in deleted] == [NOON + 3 * MINUTE, NOON + MINUTE]
+
     def test_a01_what_operators_change_still_adds_up(self, store: Store) -> None:
         """One of each verb, and a range that is deleted."""
         store.schedules.put(schedule(cron=EACH_MINUTE), now=NOON - SECOND)

@@ -77,6 +77,20 @@ class RetryConformance(StoreSuite):
         assert running.attempts == 2
         assert must(store.ledger.settle(running, SUCCEEDED, now=waiting.due_at)).attempts == 2
 
+    @pytest.mark.parametrize("renewed_at", [20, 50])
+    def test_t04_a_retry_does_not_wait_for_the_end_of_a_lease_that_was_renewed(
+        self, store: Store, renewed_at: int
+    ) -> None:
+        store.schedules.put(schedule(policies=AT_LEAST_ONCE), now=NOON - HOUR)
+        running = start(store, only(drain(store, NOON)), NOON)
+        ends = must(running.lease_until)
+        store.ledger.renew(running, now=NOON + renewed_at * SECOND)
+        assert store.ledger.claim_waiting(ends) == []
+        failed_at = ends - 5 * SECOND
+        waiting = must(store.ledger.settle(running, FAILED, now=failed_at))
+        assert waiting.due_at == failed_at + 10 * SECOND
+        assert keys(store.ledger.claim_waiting(waiting.due_at)) == ["digest"]
+
     def test_t07_a_retry_is_handed_out_once(self, store: Store) -> None:
         waiting = fail_first(store, AT_LEAST_ONCE)
         store.ledger.claim_waiting(waiting.due_at)

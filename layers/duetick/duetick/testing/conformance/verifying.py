@@ -278,6 +278,39 @@ class VerifyConformance(StoreSuite):
         assert problems(store, mended) == [("missing", 120, 240, 3)]
         assert outcome(store, 3, mended) == "unaccounted"
 
+    def test_a02_a_row_that_is_unreadable_again_owes_nothing_until_it_is_mended(
+        self, store: Store
+    ) -> None:
+        """No tick has claimed it between: the times that the first restore left are its own."""
+        mended, later = NOON + 4 * HOUR + 30 * MINUTE, NOON + 8 * HOUR + 30 * MINUTE
+        poison_hourly(store)
+        store.index.restore("ada", "digest", now=mended)
+        kept = must(store.index.get("ada", "digest"))
+        store.index.upsert(replace(kept, timezone="Gone/Zone"))
+        drain(store, mended + 1_000)
+        for now in (mended + 2_000, later):
+            assert of(store, now).found == {}
+            assert of(store, now, since=NOON + 5 * HOUR).found == {}
+        assert [outcome(store, hour, later) for hour in (2, 3, 6)] == [
+            "poisoned",
+            *["unreadable"] * 2,
+        ]
+        store.index.restore("ada", "digest", now=later)
+        drain(store, later + 1_000)
+        found = of(store, later + 1_000)
+        assert (found.times, found.found) == (8, {})
+
+    def test_a02_a_time_that_was_lost_before_its_row_was_unreadable_again_is_missing(
+        self, store: Store
+    ) -> None:
+        mended = NOON + 4 * HOUR + 30 * MINUTE
+        poison_hourly(store)
+        store.index.restore("ada", "digest", now=mended)
+        kept = must(store.index.get("ada", "digest"))
+        store.index.upsert(replace(kept, timezone="Gone/Zone", next_fire_at=NOON + 4 * HOUR))
+        drain(store, mended + 1_000)
+        assert problems(store, mended + HOUR) == [("missing", 120, 180, 2)]
+
     def test_a02_a_row_that_an_upsert_mends_misses_what_lies_behind_it(self, store: Store) -> None:
         poison_hourly(store)
         good = IndexRow("ada", "digest", HOURLY, None, NOON + 4 * HOUR)
