@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from duetick.core.store import Store
 from duetick.core.wire import iso
 from duetick.domain.errors import DuetickError, InvalidSchedule
+from duetick.domain.identity import check_key
 from duetick.domain.operations import DONE, FAILED, Operation, OperationPlace
 from duetick.domain.paging import make_cursor, read_moment
 from duetick.domain.redaction import redact_text
@@ -155,8 +156,11 @@ def operations_page(
     """Return a page of the record, the newest first: all of them, those about a user, or those of
     somebody whose name contains the text `who`.
 
-    A page of somebody's may be short, for its store does not look for names.
+    A page of somebody's may be short, for its store does not look for names. Raises InvalidId
+    unless the text can name a user.
     """
+    if user_id is not None:
+        check_key(user_id, "any")
     place, found, read = read_moment(cursor) or NEWEST, list[Operation](), 0
     while read < MOST_READ:
         part = store.shelf.operations(place, limit, user_id)
