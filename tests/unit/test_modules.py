@@ -75,7 +75,6 @@ LOOKED_FOR: Final = {
     "stores.dynamodb.alike": "what a forecast reads of a table, and what that costs",
     "stores.sql.alike": "what a forecast reads of a database",
     "stores.dynamodb.claim": "a claim of due rows on DynamoDB",
-    "stores.dynamodb.botocore_service": "what botocore does for DynamoDB, where it must",
     "stores.dynamodb.own_writes": "the check of an action's own writes",
     "stores.dynamodb.erasure": "erase on DynamoDB",
     "stores.dynamodb.operations": "the record of operations on DynamoDB: O-01",

@@ -74,6 +74,12 @@ def test_o01_a_reason_is_refused_with_its_own_rule(running: Product, why: str, s
     assert (status, told["problems"]) == (400, [wrong])
 
 
+def test_o01_a_text_that_names_no_user_is_refused_on_each_store(running: Product) -> None:
+    path = "/api/operations?user=%00"
+    status, told = running.call("GET", path, token=running.stack.operator)
+    assert (status, told["error"]) == (400, "invalid_schedule_id")
+
+
 def test_o01_a_reason_of_blanks_is_none(running: Product) -> None:
     assert do(running, "PUT", PATH, HELLO, why="%20%09") == 201
     assert [one["why"] for one in recorded(running)] == [""]

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 import pytest
+from duetick.cli.problem import CliProblem
 from duetick.cli.transfer import (
     apscheduler,
     apscheduler_writer,
@@ -281,3 +282,8 @@ def test_apscheduler_4_itself_reads_what_is_written_and_fires_alike() -> None:
         ours = [at for at in original(key) if at > SINCE or not key.startswith(("rate", "hourly"))]
         days = differences(theirs, ours)
         assert days <= change_days(CRONS[key][1]), (key, sorted(days)[:3])
+
+
+def test_a_column_that_comes_twice_is_refused() -> None:
+    with pytest.raises(CliProblem, match="the column cron comes twice; leave one of them out"):
+        [*tables.read_csv("x", "key,cron,cron\na,0 9 * * *,@daily\n")]

@@ -15,7 +15,7 @@ from duetick.core.refusals import answer_to
 from duetick.core.schedules import UserSchedules
 from duetick.domain.errors import DuetickError, Flaw, InvalidSchedule, OccurrenceNotFound
 from duetick.domain.group_pauses import user_of
-from duetick.domain.identity import InvalidId, check_key, from_path, from_signed_path
+from duetick.domain.identity import InvalidId, check_user, from_path, from_signed_path
 from duetick.domain.operations import DRY_RUN
 from duetick.domain.schedule import FLOW_USER, Json
 from duetick.runtime import gateway, wiring
@@ -220,7 +220,7 @@ def _user_in(told: Mapping[str, Json]) -> str | None:
     if not isinstance(user_id, str) or not user_id:
         return None
     with suppress(InvalidId):
-        check_key(user_id, "any")
+        check_user(user_id)
         return user_id
     return None
 

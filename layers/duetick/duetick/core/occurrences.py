@@ -18,7 +18,7 @@ from duetick.domain.errors import (
     OccurrenceConflict,
     OccurrenceNotFound,
 )
-from duetick.domain.identity import check_key
+from duetick.domain.identity import check_key, check_user
 from duetick.domain.occurrence import LATEST, Identity, Leased, Occurrence, ScheduleName
 from duetick.domain.operating import Operated, Operator
 from duetick.domain.paging import make_cursor, read_anywhere
@@ -96,7 +96,7 @@ class Which:
             states = frozenset(one for one, ends in REASONS.items() if reason in ends)
         user_id, key = given.get("user"), given.get("key")
         if user_id is not None:
-            check_key(user_id, "any" if key is None else key)
+            check_user(user_id) if key is None else check_key(user_id, key)
         end = instant("to", given.get("until"))
         return cls(
             states=states,

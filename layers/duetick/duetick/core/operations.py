@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from duetick.core.store import Store
 from duetick.core.wire import iso
 from duetick.domain.errors import DuetickError, InvalidSchedule
+from duetick.domain.identity import check_user
 from duetick.domain.operations import DONE, FAILED, Operation, OperationPlace
 from duetick.domain.paging import make_cursor, read_moment
 from duetick.domain.redaction import redact_text
@@ -156,8 +157,11 @@ def operations_page(
     """Return a page of the record, the newest operations first: all of them, those about a user, or
     those whose operator has the text `who` in the name.
 
-    A page for `who` may be short: no index finds names.
+    A page for `who` may be short: no index finds names. Raises InvalidId if no user can have this
+    id.
     """
+    if user_id is not None:
+        check_user(user_id)
     place, found, read = read_moment(cursor) or NEWEST, list[Operation](), 0
     while read < MOST_READ:
         part = store.shelf.operations(place, limit, user_id)

@@ -24,7 +24,7 @@ from duetick.core.rights import (
 from duetick.core.store import Listing, Page, Sift, Store
 from duetick.domain.creation import Made, Repeatable
 from duetick.domain.errors import NotFound, Refusal, VersionConflict, refusals_of
-from duetick.domain.identity import InvalidId, check_external, check_key, is_job
+from duetick.domain.identity import InvalidId, check_external, check_key, check_user, is_job
 from duetick.domain.pausing import ends_pause, keep_pause, pause, resume
 from duetick.domain.schedule import FLOW_USER, Record, Schedule, dump_input
 from duetick.domain.versions import Expected, check_version
@@ -64,7 +64,7 @@ class UserSchedules:
     def __post_init__(self) -> None:
         if not self.user_id:
             raise InvalidId("user", "must not be empty.")
-        check_key(self.user_id, "any")
+        check_user(self.user_id)
 
     def find(self, key: str) -> Record | None:
         """Return the schedule, or None."""

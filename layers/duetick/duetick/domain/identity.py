@@ -70,6 +70,11 @@ def check_key(user_id: str, key: str) -> None:
         )
 
 
+def check_user(user_id: str) -> None:
+    """Raise InvalidId unless a schedule with a short key can be this user's."""
+    check_key(user_id, "k")
+
+
 def check_name(field: str, name: object) -> None:
     """Raise InvalidSchedule unless `name` can be the name of a flow or an action."""
     if not isinstance(name, str) or not re.fullmatch(_NAME, name):

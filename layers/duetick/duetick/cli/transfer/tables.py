@@ -61,6 +61,9 @@ def read_csv(name: str, text: str) -> Iterator[SourcePart]:
                 f"does not know the column {unknown[0]!r}" if unknown else "needs the column cron"
             )
             raise CliProblem(f"{name}: this {what}; the columns are {known}.")
+        twice = next((title for title in titles if titles.count(title) > 1), None)
+        if twice:
+            raise CliProblem(f"{name}: the column {twice} comes twice; leave one of them out.")
         for cells in rows:
             if any(cell.strip() for cell in cells):
                 place = f"{name}:{rows.line_num}"
