@@ -10,6 +10,7 @@ from duetick.domain.identity import (
     check_external,
     check_id,
     check_key,
+    check_user,
     from_path,
     from_signed_path,
     schedule_id,
@@ -28,6 +29,14 @@ IN_PATH = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 @pytest.mark.parametrize("name", HOSTILE)
 def test_d05_a_hostile_user_and_key_are_allowed(name: str) -> None:
     check_key(name, name)
+
+
+def test_d05_a_user_who_may_have_a_schedule_may_be_asked_about() -> None:
+    longest = "u" * (LONGEST_ID - len("/k"))
+    check_key(longest, "k")
+    check_user(longest)
+    with pytest.raises(InvalidId, match="user and key are 129 characters"):
+        check_user(f"{longest}u")
 
 
 @pytest.mark.parametrize("name", HOSTILE)

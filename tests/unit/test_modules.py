@@ -77,6 +77,7 @@ LOOKED_FOR: Final = {
     "stores.dynamodb.claim": "a claim of due rows on DynamoDB",
     "stores.dynamodb.own_writes": "the check of an action's own writes",
     "stores.dynamodb.erasure": "erase on DynamoDB",
+    "stores.dynamodb.transaction": "`ctx.transaction` on DynamoDB",
     "stores.dynamodb.operations": "the record of operations on DynamoDB: O-01",
     "stores.postgres.releases": "the functions of the database, made and dropped by migrate alone",
     "stores.postgres.roles": "the users of the database and their rights",

@@ -280,6 +280,17 @@ WHERE o.state IN ('scheduled', 'retrying') AND o.due_at <= :until
     AND {within_limits}
 ORDER BY o.priority DESC, o.due_at, o.created_at LIMIT :limit FOR UPDATE OF o SKIP LOCKED
 
+-- name: retries_reserve_unheld
+UPDATE occurrences AS o SET lease_until = :kept_until
+WHERE o.state IN ('scheduled', 'retrying') AND o.state = 'retrying' AND o.due_at <= :until
+    AND o.attempts > 0 AND o.exclusive = 1
+    AND coalesce(o.lease_until, 0) < :soon
+    AND ({place_of_another})
+    AND :everything::integer = 0
+    AND o.user_id <> ALL (ARRAY(SELECT json_array_elements_text(:users::json)))
+    AND o.flow <> ALL (ARRAY(SELECT json_array_elements_text(:flows::json)))
+    AND {within_limits}
+
 -- name: claim_select
 -- One row with one JSON array for each column of the chunk: pg8000 reads one long value much faster
 -- than thousands of short ones. A row's ctid does not change while this transaction locks the row.

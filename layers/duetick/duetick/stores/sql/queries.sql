@@ -875,6 +875,17 @@ WHERE o.state IN ('scheduled', 'retrying') AND o.state = 'retrying' AND o.due_at
     AND coalesce(o.lease_until, 0) < :soon
     AND ({place_of_another})
 
+-- name: retries_reserve_unheld
+-- As retries_reserve, without those that a pause of a group holds, or a limit keeps back.
+UPDATE occurrences AS o SET lease_until = :kept_until
+WHERE o.state IN ('scheduled', 'retrying') AND o.state = 'retrying' AND o.due_at <= :until
+    AND o.attempts > 0 AND o.exclusive = 1
+    AND coalesce(o.lease_until, 0) < :soon
+    AND ({place_of_another})
+    AND :everything = 0 AND o.user_id NOT IN (SELECT value FROM json_each(:users))
+    AND o.flow NOT IN (SELECT value FROM json_each(:flows))
+    AND {within_limits}
+
 -- name: on_page
 o.nominal_at <= :before AND (o.nominal_at < :before
     OR (o.user_id, o.key, o.origin) > (:after_user, :after_key, :after_origin))

@@ -347,7 +347,7 @@ class SqlShelf:
             hooks = hooks_of((after for after, _ in leased), new_id)
             session.each("occurrence_put", [occurrence_params(one) for one in hooks])
             if len(due) < room:
-                session.rows("retries_reserve", _reservation(now, until))
+                session.rows(*_reserve_call(_reservation(now, until), fair, now))
         return [after for after, _ in leased]
 
     def begin(self, leases: Sequence[Leased], now: int) -> Sequence[Begun | None]:
@@ -736,13 +736,27 @@ def _due_call(params: Params, fair: Fair, now: int) -> QueryCall:
     """Return the query for the waiting occurrences that are due. The usual query knows neither
     pauses nor limits.
     """
+    return _unheld_call("occurrences_due", params, fair, now)
+
+
+def _reserve_call(params: Params, fair: Fair, now: int) -> QueryCall:
+    """Return the query that keeps the places of retries. The usual query knows neither pauses nor
+    limits.
+    """
+    return _unheld_call("retries_reserve", {**params, **_full_scopes(fair, now)}, fair, now)
+
+
+def _unheld_call(usual: str, params: Params, fair: Fair, now: int) -> QueryCall:
+    """Return the usual query. If pauses or limits hold, return its form that passes over what they
+    hold.
+    """
     held = fair.pauses.scopes_held(now)
     if fair.is_plain or not (held or fair.limits):
-        return "occurrences_due", params
+        return usual, params
     if not fair.limits:
         params = {**params, "full_users": "[]", "full_flows": "[]", "full_actions": "[]"}
     lists = {"users": json.dumps(held.users), "flows": json.dumps(held.flows)}
-    return "occurrences_due_unheld", {**params, **lists, "everything": int(held.everything)}
+    return f"{usual}_unheld", {**params, **lists, "everything": int(held.everything)}
 
 
 def _traces(

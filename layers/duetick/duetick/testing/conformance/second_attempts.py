@@ -155,6 +155,20 @@ class SecondAttemptConformance(StoreSuite):
         assert recorded(store, first).state is State.RETRYING
         assert refused(store.ledger.begin(ahead, now=ahead.due_at)).verdict == "duplicate"
 
+    @pytest.mark.parametrize("scope", ["user:ada", "flow:reminders"])
+    def test_o02_a_retry_that_a_pause_of_its_group_holds_reserves_no_place(
+        self, store: Store, scope: str
+    ) -> None:
+        waiting = fail_first(store)
+        running = start(store, successor(store), NOON + MINUTE)
+        for now in (NOON + 110 * SECOND, NOON + 160 * SECOND):
+            running = must(store.ledger.renew(running, now=now))
+        later, kept = NOON + 200 * SECOND, recorded(store, waiting)
+        store.pauses.pause(scope, by="ops", now=NOON + MINUTE)
+        pauses = store.pauses.announce(later, later)
+        assert store.ledger.claim_waiting(later, pauses=pauses) == []
+        assert recorded(store, waiting) == kept
+
     @alone
     def test_d08_a_retry_waits_for_one_successor_at_most(
         self, store: Store, overlap: Overlap
