@@ -9,13 +9,13 @@ from duetick.stores import open_store
 
 from tests.delivery.office import Office, office
 from tests.delivery.scene import NINE, Scene
+from tests.lab.ready import sqlite_file
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     """The quickest one."""
-    made = open_store(f"sqlite:///{tmp_path}/duetick.db", clock=lambda: NINE)
-    made.migrate()
+    made = open_store(sqlite_file(tmp_path / "duetick.db"), clock=lambda: NINE)
     yield made
     made.close()
 
@@ -33,14 +33,13 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         return str(request.getfixturevalue("migrated_postgres_url"))
     if request.param == "dynamodb":
         return str(request.getfixturevalue("migrated_dynamodb_url"))
-    return f"sqlite:///{tmp_path}/each.db"
+    return sqlite_file(tmp_path / "each.db")
 
 
 @pytest.fixture
 def each_store(address: str) -> Iterator[Store]:
     """A store of each backend."""
     made = open_store(address, clock=lambda: NINE)
-    made.migrate()
     yield made
     made.close()
 
@@ -48,11 +47,9 @@ def each_store(address: str) -> Iterator[Store]:
 @pytest.fixture(params=["sqlite", "postgres"])
 def sql_scene(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Scene]:
     """Dispatch on the stores that speak SQL."""
-    address = f"sqlite:///{tmp_path}/sql.db"
-    if request.param == "postgres":
-        address = str(request.getfixturevalue("migrated_postgres_url"))
-    made = open_store(address, clock=lambda: NINE)
-    made.migrate()
+    postgres = request.param == "postgres"
+    named = postgres and request.getfixturevalue("migrated_postgres_url")
+    made = open_store(named or sqlite_file(tmp_path / "sql.db"), clock=lambda: NINE)
     yield Scene(made)
     made.close()
 

@@ -15,12 +15,14 @@ from tests.integration.severing import SeveringProxy
 from tests.lab.dynamodb import DynamoDB
 from tests.lab.postgres import EmbeddedPostgres, connect, fresh_database
 from tests.lab.process import LOCALHOST
+from tests.lab.ready import sqlite_file
 
 
 @pytest.fixture
 def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Product]:
     """The local stack on an empty file, half an hour before nine."""
-    with product(f"sqlite:///{tmp_path}/api.db", Clock(NINE - 1_800_000), monkeypatch) as made:
+    address = sqlite_file(tmp_path / "api.db")
+    with product(address, Clock(NINE - 1_800_000), monkeypatch) as made:
         yield made
 
 

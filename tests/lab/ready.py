@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from functools import cache
 from itertools import cycle
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 from botocore.exceptions import ClientError
@@ -56,6 +57,12 @@ def sqlite_image() -> bytes:
     with closing(sqlite3.connect(":memory:")) as connection:
         open_store(lambda: connection).migrate()
         return connection.serialize()
+
+
+def sqlite_file(path: Path) -> str:
+    """Return the address of a new file that has the schema, and nothing else."""
+    path.write_bytes(sqlite_image())
+    return f"sqlite:///{path}"
 
 
 class ReadyDatabase:

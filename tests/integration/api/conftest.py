@@ -18,6 +18,7 @@ from tests.integration.api.town import (
     Town,
 )
 from tests.integration.local_product import NINE, Clock, Product, product
+from tests.lab.ready import sqlite_file
 
 
 @pytest.fixture(params=["sqlite", "postgres", "dynamodb"])
@@ -25,7 +26,7 @@ def anywhere(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Product]:
     """The same on each store in turn; only the one at hand is started."""
-    address = f"sqlite:///{tmp_path}/api.db"
+    address = sqlite_file(tmp_path / "api.db")
     if request.param == "postgres":
         address = request.getfixturevalue("migrated_postgres_url")
     if request.param == "dynamodb":

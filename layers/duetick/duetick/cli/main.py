@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, get_args
 
@@ -125,6 +126,7 @@ def _unexpected(problem: Exception) -> str:
     return name_extra(problem) or told
 
 
+@cache
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="duetick", description="Per-user schedules.", epilog=EXIT_CODES
