@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 pytest_plugins = [
+    "tests.lab.memory",
     "tests.lab.missing",
     "tests.lab.counting",
     "tests.lab.fixtures",
