@@ -67,6 +67,7 @@ def work(request: ResourceEvent, patience: float) -> dict[str, object]:
         raise ValueError(f"Step {step!r} is not known; known are {known}.")
     steps = tuple(each for each in STEPS if step in (None, each))
     name = wiring.settings().deployment
+    wiring.retention()  # the purge reads it later: days that it would refuse fail the deployment
     if step == "schedules" and "Trigger" in request:
         _move(request, end)
     done = deploy(

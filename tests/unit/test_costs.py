@@ -193,8 +193,7 @@ def test_a02_the_verification_reads_so_many_schedules_an_hour_and_no_more() -> N
     few, many = (storage("dynamodb", Usage(schedules=n))[line] for n in (10_000, 1_000_000))
     assert few == pytest.approx(730.5 * 10_000 * 2.02 * 0.125 / 1_000_000)
     assert many == pytest.approx(2 * few)
-    default = template()["Parameters"]["VerifiedPerHour"]["Default"]
-    assert Usage().verified_per_hour == int(default)
+    assert Usage().verified_per_hour == template()["Parameters"]["VerifiedPerHour"]["Default"]
     assert not [name for name in storage("aurora") if "verification" in name]
 
 

@@ -113,6 +113,30 @@ def test_flows_that_cannot_be_imported_fail_the_deployment_with_the_reason(
     assert "flows_that_are_not_there" in cloudformation.answers[0]["Reason"]
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("DUETICK_RETENTION_DAYS", "1.5", "DUETICK_RETENTION_DAYS"),
+        ("DUETICK_RETENTION_BY_FLOW", "billing=0", "from 1 to 365"),
+        ("DUETICK_RETENTION_BY_FLOW", "billing=7/999", "got 7 and 999"),
+        ("DUETICK_QUOTA_RUNS", "2.5", "DUETICK_QUOTA_RUNS"),
+    ],
+)
+def test_a_number_that_no_function_would_start_with_fails_the_deployment_with_the_reason(
+    cloudformation: CloudFormation,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    value: str,
+    told: str,
+) -> None:
+    monkeypatch.setenv("DUETICK_STORE", "sqlite://")
+    monkeypatch.setenv(name, value)
+    load_and_handle("migrate", cloudformation.asks("update"))
+    (answer,) = cloudformation.answers
+    assert answer["Status"] == "FAILED"
+    assert told in answer["Reason"]
+
+
 def test_what_takes_too_long_is_answered_before_the_function_ends(
     store: Store, cloudformation: CloudFormation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
