@@ -452,8 +452,11 @@ class Ledger:
         return self._shelf.find(Query(user_id, key, states, place_of(before), limit))
 
     def find_by_id(self, name: str) -> Occurrence | None:
-        """Return the occurrence of an id; None if there is none, or no index finds it."""
-        return self._shelf.find_by_id(name)
+        """Return the occurrence of an id; None if there is none, or no index finds it.
+
+        No id has a NUL or half a character, which not every database takes.
+        """
+        return self._shelf.find_by_id(name) if name.isprintable() else None
 
     def get(self, user_id: str, key: str, nominal_at: int, origin: str) -> Occurrence | None:
         """Return the occurrence of an identity, or None."""

@@ -193,4 +193,5 @@ class FindConformance(StoreSuite):
         assert dead is not None
         assert store.ledger.find_by_id(dead.id) == dead
         assert store.ledger.find_by_id("occ_000000000000") is None
-        assert store.ledger.find_by_id("anything") is None
+        for never in ("anything", "occ_\0", "occ_\ud800"):
+            assert store.ledger.find_by_id(never) is None
