@@ -139,6 +139,12 @@ class Post:
             reports.append(self.run(message))
         return reports
 
+    def run_after(self, milliseconds: int) -> list[PackReport]:
+        """Dispatch the messages that are visible so much later: on a slow machine the last run took
+        some time.
+        """
+        return self.run_all(self.scene.clock.now + milliseconds)
+
     def event(self, count: int) -> dict[str, Any]:
         """Return the event of a number of messages, as Lambda hands them over."""
         taken = [self.take() for _ in range(count)]

@@ -47,8 +47,8 @@ def test_q02_what_could_not_begin_comes_again_and_its_neighbours_do_not(
     first = post.take_one()
     report = post.run(first)
     assert (report.begun, report.not_begun, report.comes_back_in) == (2, 2, 5)
-    assert post.run_all(NINE + 4_000) == []
-    (again,) = post.run_all(NINE + 5_000)
+    assert post.run_after(4_000) == []
+    (again,) = post.run_after(1_000)
     assert (again.begun, again.refused, again.comes_back_in) == (2, 2, None)
     assert ended(each_scene) == {FIRED: 4}
     assert len(each_scene.ran) == 4
@@ -60,7 +60,7 @@ def test_q02_a_pack_of_which_nothing_could_begin_comes_again(
     post = send_packs(scene, 3)
     fail_for(monkeypatch, scene.store, "begin_many", ["k000", "k001", "k002"], 1)
     assert [one.not_begun for one in post.run_all()] == [3]
-    assert [one.begun for one in post.run_all(NINE + 5_000)] == [3]
+    assert [one.begun for one in post.run_after(5_000)] == [3]
 
 
 def test_q02_a_settle_that_is_not_written_is_tried_again_by_itself(
@@ -95,14 +95,14 @@ def test_q02_an_invocation_without_time_begins_nothing(scene: Scene) -> None:
     message = post.take_one()
     report = post.run(message, seconds=2.5)
     assert (report.begun, report.not_begun, report.comes_back_in) == (0, 3, 5)
-    assert [one.begun for one in post.run_all(NINE + 5_000)] == [3]
+    assert [one.begun for one in post.run_after(5_000)] == [3]
 
 
 def test_q02_a_lone_occurrence_without_time_comes_again(scene: Scene) -> None:
     post = send_packs(scene, 1)
     message = post.take_one()
     assert post.run(message, seconds=2.5).not_begun == 1
-    assert [one.succeeded for one in post.run_all(NINE + 5_000)] == [1]
+    assert [one.succeeded for one in post.run_after(5_000)] == [1]
 
 
 def test_q02_actions_that_hang_leave_no_room_for_others(
@@ -289,7 +289,7 @@ def test_q02_an_error_that_nobody_expects_brings_the_message_again(
     answer = post.receive_one()
     assert len(answer["batchItemFailures"]) == 1
     monkeypatch.undo()
-    assert [one.begun for one in post.run_all(NINE + 5_000)] == [2]
+    assert [one.begun for one in post.run_after(5_000)] == [2]
 
 
 def test_q02_a_begin_that_the_store_lost_ends_with_its_lease(
