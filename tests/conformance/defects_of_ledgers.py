@@ -214,6 +214,7 @@ LEDGERS = (
         hands_out_early,
         frozenset(
             {
+                "test_k01_a_job_makes_no_room_for_those_of_another_user",
                 "test_j07_an_overview_counts_the_jobs_that_are_due",
                 "test_k01_a_job_is_handed_out_once_and_not_before_its_time",
                 "test_k01_an_erasure_takes_jobs_and_their_keys",
@@ -260,6 +261,7 @@ LEDGERS = (
         sql_of(("occurrence_put", "occurrence_claimed"), ":count,", ":count * 0 + 1,"),
         frozenset(
             {
+                "test_a02_a_row_that_is_unreadable_again_owes_nothing_until_it_is_mended",
                 "test_a01_a_delete_closes_a_pause",
                 "test_a01_a_delete_closes_a_pause_that_has_an_end",
                 "test_a01_a_pause_after_a_change_counts_no_time_that_was_claimed_ahead",
@@ -336,6 +338,7 @@ LEDGERS = (
         ),
         frozenset(
             {
+                "test_j07_a_page_of_a_state_passes_over_what_was_deleted_since",
                 "test_a02_explain_shows_the_hook_besides",
                 "test_a02_it_accounts_for_times_that_the_ledger_has_no_outcome_of",
                 "test_a03_a_plan_tells_what_the_history_has",
@@ -440,6 +443,8 @@ LEDGERS = (
         sql("claim_select", "i.timezone", "NULL"),
         frozenset(
             {
+                "test_a02_a_time_that_was_lost_before_its_row_was_unreadable_again_is_missing",
+                "test_a02_a_row_that_is_unreadable_again_owes_nothing_until_it_is_mended",
                 "test_a02_a_row_that_an_upsert_mends_misses_what_lies_behind_it",
                 "test_a02_a_row_that_cannot_be_read_owes_nothing_until_it_is_mended",
                 "test_a02_a_row_that_was_mended_owes_the_times_of_its_defect",
