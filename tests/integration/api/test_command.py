@@ -302,6 +302,7 @@ def test_v01_a_note_in_a_sentence_steers_no_terminal(terminal: Terminal) -> None
         ("schedules", "duetick schedules", "{list,actions,get,put,"),
         ("local --port x", "duetick local", "expected a whole number, got 'x'"),
         ("costs --foo", "duetick costs", "unknown: --foo"),
+        ("export csv --to all.csv", "duetick export csv", "unknown: --to"),
         ("", "duetick", "{local,costs,migrate,check,rebuild,recover,redrive,verify,overview,"),
     ],
 )
@@ -324,6 +325,8 @@ SESAME = "operator-sesame"
     [
         ("overview", "--token", SESAME),
         ("overview", f"--token={SESAME}"),
+        ("schedules", "list", "--tok", SESAME),
+        ("schedules", "list", f"--toke={SESAME}"),
         ("--token", SESAME, "schedules", "list"),
         ("occurrences", "--token", SESAME, "list"),
         ("schedules", "list", "--store", f"postgresql://me:{SESAME}@localhost/app"),

@@ -21,7 +21,7 @@ from duetick.cli.limits import add_limits
 from duetick.cli.local import LocalStack, LocalTransport
 from duetick.cli.occurrences import add_occurrences
 from duetick.cli.overview import add_overview
-from duetick.cli.parsing import note_parser, read, whole
+from duetick.cli.parsing import Parser, note_parser, read, whole
 from duetick.cli.pauses import add_pauses
 from duetick.cli.plain_log import log_to_stderr
 from duetick.cli.plain_output import plain_output
@@ -128,7 +128,7 @@ def _unexpected(problem: Exception) -> str:
 
 @cache
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser: argparse.ArgumentParser = Parser(
         prog="duetick", description="Per-user schedules.", epilog=EXIT_CODES
     )
     parser.add_argument("--version", action="version", version=f"duetick {VERSION}")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr
 from itertools import pairwise
 from math import inf
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from duetick.domain.redaction import WITHHELD, redact_text
 
@@ -17,6 +17,17 @@ _Number = TypeVar("_Number", int, float)
 
 ERROR: Final = ": error: "
 """The text between the usage and the reason."""
+
+OF_TOKENS: Final = "--token"
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that takes each option by its whole name. By its beginning, `--to` is `--token`, and
+    the name of a file is sent as one.
+    """
+
+    def __init__(self, **given: Any) -> None:  # noqa: ANN401 -- whatever argparse takes
+        super().__init__(**{"allow_abbrev": False, **given})
 
 
 def read(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -47,10 +58,17 @@ def _withhold(reason: str, given: Sequence[str]) -> str:
     """Return the reason without the secrets among the arguments."""
     for one in given:
         reason = reason.replace(one, redact_text(one) or "")
-    for option, value in pairwise(given):
-        if option.startswith("-") and redact_text(f"{option} {value}") == f"{option} {WITHHELD}":
+    pairs = [one.partition("=")[::2] for one in given if "=" in one]
+    for option, value in (*pairwise(given), *pairs):
+        if option.startswith("-") and value and _is_secret(option, value):
             reason = re.sub(rf"(?<![\w-]){re.escape(value)}(?![\w-])", WITHHELD, reason)
     return reason
+
+
+def _is_secret(option: str, value: str) -> bool:
+    """Return True if an option has a secret: by its name, or as the beginning of `--token`."""
+    named = redact_text(f"{option} {value}") == f"{option} {WITHHELD}"
+    return named or (len(option) > len("--") and OF_TOKENS.startswith(option))
 
 
 def note_parser(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
