@@ -1,5 +1,5 @@
-"""What DynamoDB refuses to write of one schedule is that one's matter. What it refuses for the
-moment is tried again.
+"""A write that DynamoDB refuses fails its own schedule alone. If DynamoDB refuses it for a moment,
+the store tries it again.
 """
 
 from collections.abc import Callable

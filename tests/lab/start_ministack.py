@@ -12,6 +12,7 @@ import threading
 import zipfile
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, tzinfo
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
@@ -55,7 +56,7 @@ class KeptZip(zipfile.ZipFile):
     ministack would unpack the layers for each process of a function, most of what it does.
     """
 
-    @property
+    @cached_property
     def kept(self) -> Path:
         """The folder of whatever has the same members."""
         members = [(one.filename, one.CRC) for one in self.infolist()]

@@ -169,6 +169,16 @@ def test_a_stack_that_is_not_found_is_told_with_what_helps(
     assert "\n" not in said
 
 
+def test_j11_a_password_in_an_endpoint_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    endpoint = "http://me:open-sesame@here:1"
+    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+    away = EndpointConnectionError(endpoint_url=endpoint)
+    monkeypatch.setattr(Session, "create_client", Mock(side_effect=away))
+    with pytest.raises(CliProblem, match="here:1: unset it for AWS") as told:
+        Deployed.find("duetick")
+    assert "open-sesame" not in str(told.value)
+
+
 class Functions:
     """The part of Lambda that the tests ask."""
 

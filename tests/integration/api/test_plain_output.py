@@ -22,7 +22,7 @@ ENCODINGS = ("ascii", "cp1252", "utf-8")
 
 @pytest.fixture
 def odd(running: Product) -> list[str]:
-    """Who asks whom, about a schedule whose texts would steer a terminal."""
+    """The address and the token of a user. One schedule has texts that would steer a terminal."""
     running.client().put(ODD, {**HELLO, "input": {"text": ESCAPES}, "labels": {"team": ESCAPES}})
     running.client().pause(ODD, note="\u202e")
     return ["--url", running.stack.server.url, "--token", running.stack.token]

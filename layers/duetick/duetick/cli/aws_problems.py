@@ -10,8 +10,10 @@ from typing import Final
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 
+from duetick.domain.redaction import redact_text
+
 AWS_PROBLEMS: Final = (BotoCoreError, ClientError, ResponseParserError, ValueError)
-"""What a call of botocore raises. An endpoint that is no URL is a ValueError."""
+"""The errors of a call to AWS. An endpoint that is no URL is a ValueError."""
 
 ENDPOINT: Final = "AWS_ENDPOINT_URL"
 
@@ -65,8 +67,8 @@ ADVICE: Final[Mapping[str, str]] = {
 
 
 def what_helps(problem: Exception, otherwise: str = "") -> str:
-    """Return what is wrong, in AWS's words, and what to do; `otherwise` for a problem like none
-    of these, such as a right that is missing.
+    """Return the problem in AWS's words, and the next step. `otherwise` is the step for any other
+    problem, such as a missing right.
     """
     said = str(problem).strip().partition("\n")[0].rstrip(".:")
     if isinstance(problem, ClientError):
@@ -78,4 +80,4 @@ def what_helps(problem: Exception, otherwise: str = "") -> str:
     is_of_aws = isinstance(problem, BotoCoreError | ClientError)
     if elsewhere and (advice == OUT_OF_REACH or not is_of_aws):
         advice = f"{ENDPOINT} is {elsewhere}: unset it for AWS, or let it name what emulates AWS."
-    return f"({said}). {advice}".rstrip()
+    return redact_text(f"({said}). {advice}".rstrip()) or ""

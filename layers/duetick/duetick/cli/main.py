@@ -86,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     with plain_output():
         chosen = read(_parser(), arguments)
-    # What flows print in a local stack is theirs.
+    # A local stack leaves the output of flows as it is.
     with nullcontext() if chosen.command is _local else plain_output():
         return _run(chosen)
 

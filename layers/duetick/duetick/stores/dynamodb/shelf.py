@@ -410,7 +410,8 @@ class DynamoShelf:
             try:
                 return silence[0] if silence else write(one)
             except DuetickError as error:
-                silence.extend([error] if isinstance(error.__cause__, ServiceSilent) else [])
+                if isinstance(error.__cause__, ServiceSilent):
+                    silence.append(error)
                 return error
 
         every = map if len(several) < 2 else self._writers().map

@@ -281,11 +281,7 @@ WHERE o.state IN ('scheduled', 'retrying') AND o.due_at <= :until
 ORDER BY o.priority DESC, o.due_at, o.created_at LIMIT :limit FOR UPDATE OF o SKIP LOCKED
 
 -- name: retries_reserve_unheld
-UPDATE occurrences AS o SET lease_until = :kept_until
-WHERE o.state IN ('scheduled', 'retrying') AND o.state = 'retrying' AND o.due_at <= :until
-    AND o.attempts > 0 AND o.exclusive = 1
-    AND coalesce(o.lease_until, 0) < :soon
-    AND ({place_of_another})
+{reserve_write}
     AND :everything::integer = 0
     AND o.user_id <> ALL (ARRAY(SELECT json_array_elements_text(:users::json)))
     AND o.flow <> ALL (ARRAY(SELECT json_array_elements_text(:flows::json)))

@@ -867,7 +867,7 @@ WHERE o.state IN ('scheduled', 'retrying') AND o.due_at <= :until
     AND {within_limits}
 ORDER BY o.priority DESC, o.due_at, o.created_at LIMIT :limit
 
--- name: retries_reserve
+-- name: reserve_write
 -- Retries that a tick passed over keep their place for a while: the next ticks should lease them.
 UPDATE occurrences AS o SET lease_until = :kept_until
 WHERE o.state IN ('scheduled', 'retrying') AND o.state = 'retrying' AND o.due_at <= :until
@@ -875,13 +875,12 @@ WHERE o.state IN ('scheduled', 'retrying') AND o.state = 'retrying' AND o.due_at
     AND coalesce(o.lease_until, 0) < :soon
     AND ({place_of_another})
 
+-- name: retries_reserve
+{reserve_write}
+
 -- name: retries_reserve_unheld
--- As retries_reserve, without those that a pause of a group holds, or a limit keeps back.
-UPDATE occurrences AS o SET lease_until = :kept_until
-WHERE o.state IN ('scheduled', 'retrying') AND o.state = 'retrying' AND o.due_at <= :until
-    AND o.attempts > 0 AND o.exclusive = 1
-    AND coalesce(o.lease_until, 0) < :soon
-    AND ({place_of_another})
+-- Without the retries that a pause of a group holds, or a limit keeps back.
+{reserve_write}
     AND :everything = 0 AND o.user_id NOT IN (SELECT value FROM json_each(:users))
     AND o.flow NOT IN (SELECT value FROM json_each(:flows))
     AND {within_limits}

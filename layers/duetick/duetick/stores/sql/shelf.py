@@ -331,7 +331,9 @@ class SqlShelf:
             }
             over = _select(session, *_over_call({**params, "limit": limit}, fair))
             room = limit - len(over)
-            due = _select(session, *_due_call({**params, "limit": room}, fair, now))
+            due = _select(
+                session, *_unheld_call("occurrences_due", {**params, "limit": room}, fair, now)
+            )
             ready = [*over, *pick_one_of_each(due)]
             if fair.share is not None and len(due) == room:
                 positions = pick_shares([one.user_id for one in ready], fair.share)
@@ -347,7 +349,8 @@ class SqlShelf:
             hooks = hooks_of((after for after, _ in leased), new_id)
             session.each("occurrence_put", [occurrence_params(one) for one in hooks])
             if len(due) < room:
-                session.rows(*_reserve_call(_reservation(now, until), fair, now))
+                reserved = {**_reservation(now, until), **_full_scopes(fair, now)}
+                session.rows(*_unheld_call("retries_reserve", reserved, fair, now))
         return [after for after, _ in leased]
 
     def begin(self, leases: Sequence[Leased], now: int) -> Sequence[Begun | None]:
@@ -732,23 +735,9 @@ def _actions(session: Session, ready: Sequence[Occurrence], fair: Fair) -> Actio
     return lambda one: known.get(((one.user_id, one.key), is_failure_hook(one.origin)), "")
 
 
-def _due_call(params: Params, fair: Fair, now: int) -> QueryCall:
-    """Return the query for the waiting occurrences that are due. The usual query knows neither
-    pauses nor limits.
-    """
-    return _unheld_call("occurrences_due", params, fair, now)
-
-
-def _reserve_call(params: Params, fair: Fair, now: int) -> QueryCall:
-    """Return the query that keeps the places of retries. The usual query knows neither pauses nor
-    limits.
-    """
-    return _unheld_call("retries_reserve", {**params, **_full_scopes(fair, now)}, fair, now)
-
-
 def _unheld_call(usual: str, params: Params, fair: Fair, now: int) -> QueryCall:
-    """Return the usual query. If pauses or limits hold, return its form that passes over what they
-    hold.
+    """Return the usual query. If pauses of groups or limits stand, return the one that passes over
+    the occurrences that they keep back.
     """
     held = fair.pauses.scopes_held(now)
     if fair.is_plain or not (held or fair.limits):

@@ -169,6 +169,19 @@ class SecondAttemptConformance(StoreSuite):
         assert store.ledger.claim_waiting(later, pauses=pauses) == []
         assert recorded(store, waiting) == kept
 
+    def test_o03_a_retry_that_a_limit_keeps_back_reserves_no_place(self, store: Store) -> None:
+        waiting = fail_first(store)
+        running = start(store, successor(store), NOON + MINUTE)
+        for now in (NOON + 110 * SECOND, NOON + 160 * SECOND):
+            running = must(store.ledger.renew(running, now=now))
+        store.limits.set("user:ada", parallel=1, rate=None, now=NOON + 160 * SECOND)
+        store.schedules.put(schedule("other"), now=NOON + 160 * SECOND)
+        start(store, by_hand("other"), NOON + 190 * SECOND)
+        later, kept = NOON + 200 * SECOND, recorded(store, waiting)
+        limits = store.limits.handing_on(later, {}, fresh=True)
+        assert store.ledger.claim_waiting(later, limits=limits) == []
+        assert recorded(store, waiting) == kept
+
     @alone
     def test_d08_a_retry_waits_for_one_successor_at_most(
         self, store: Store, overlap: Overlap
